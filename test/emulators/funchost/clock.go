@@ -26,7 +26,6 @@ const (
 	waitTimeout      = "function timeout"
 	waitTimer        = "timer"
 	waitListener     = "listener restart"
-	waitPing         = "health ping"
 	waitReceive      = "receive again"
 	waitLock         = "lock renewal"
 )

@@ -144,16 +144,6 @@ func TestMissingContainersKeepTheListenerFromStarting(t *testing.T) {
 	require.Zero(t, b.count(LeaseCreated))
 }
 
-func TestCreateLeaseContainerIfNotExists(t *testing.T) {
-	account := cosmosdbtest.Start(t)
-	account.Container(t, "db", "docs", "/id")
-	r := newRoot(t).function("F", cosmosFn(`,"createLeaseContainerIfNotExists":true`, ""))
-	b := start(t, r, onEmulator(account))
-	b.await(LeaseAcquired)
-	require.NoError(t, b.Stop())
-	start(t, r, onEmulator(account)).await(LeaseAcquired) // it exists now
-}
-
 func TestNowMeansNow(t *testing.T) {
 	account := cosmosdbtest.Start(t)
 	docs := account.Container(t, "db", "docs", "/id")

@@ -82,19 +82,6 @@ func (f *fakeCosmos) ranges(context.Context) ([]keyRange, error) {
 	return slices.Clone(f.in), nil
 }
 
-// split divides a range; both children have its changes, as if each were in both halves.
-func (f *fakeCosmos) split(in int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	parent := f.in[in]
-	for _, suffix := range []string{"a", "b"} {
-		child := keyRange{ID: parent.ID + suffix, Parents: append(slices.Clone(parent.Parents), parent.ID)}
-		f.in = append(f.in, child)
-		f.changes[child.ID] = slices.Clone(f.changes[parent.ID])
-	}
-	f.in = slices.Delete(f.in, in, in+1)
-}
-
 func (f *fakeCosmos) page(ctx context.Context, from position) (changes, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -364,18 +364,14 @@ func (l *cosmosListener) read(listening, reading context.Context, mine lease) er
 // over says whether a context has ended.
 func over(ctx context.Context) bool { return ctx.Err() != nil }
 
-// startOf says where a range without a continuation begins: as the documents say, these settings act only as long as a
-// lease has never been checkpointed. Without them it is "now", and again now at each start until the first checkpoint.
+// startOf says where a range without a continuation begins. startFromBeginning acts only as long as a lease has never
+// been checkpointed; without it the start is "now", and again now at each start until the first checkpoint.
 func (l *cosmosListener) startOf() *time.Time {
-	switch {
-	case l.trigger.fromBeginning:
+	if l.trigger.fromBeginning {
 		return nil
-	case !l.trigger.fromTime.IsZero():
-		return &l.trigger.fromTime
-	default:
-		now := l.host.clock.Now()
-		return &now
 	}
+	now := l.host.clock.Now()
+	return &now
 }
 
 func (l *cosmosListener) leaseProblem(ctx context.Context, token string, err error) {

@@ -167,48 +167,7 @@ func triggerOf(account *cosmosdbtest.Running) *cosmosTrigger {
 	if err != nil {
 		panic(err)
 	}
-	return &cosmosTrigger{
-		connection: c, leaseConnection: c, database: "db", container: "docs", leaseDatabase: "db", leases: "leases",
-	}
-}
-
-func TestASplitMakesNewLeases(t *testing.T) {
-	store := newFakeCosmos(2)
-	store.put(0, time.Time{}, `"a"`)
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
-	b.await(Checkpoint)
-	b.clock.wait(t, waitFeedPoll, 2)
-	store.split(0)
-	b.clock.advance(5 * time.Second)
-	require.Equal(t, "0", b.await(LeaseDeleted).Range)
-	b.awaitN(LeaseAcquired, 4)
-	require.Zero(t, b.count(FeedError)+b.count(LeaseLost)+b.count(LeaseReleased))
-	all, err := store.all(t.Context(), leasePrefix+"..")
-	require.NoError(t, err)
-	var tokens []string
-	for _, l := range all {
-		tokens = append(tokens, l.LeaseToken)
-		if l.LeaseToken != "1" {
-			require.Equal(t, "1", *l.ContinuationToken, "the parent's")
-		}
-	}
-	require.Equal(t, []string{"0a", "0b", "1"}, tokens)
-	b.clock.wait(t, waitFeedPoll, 3)
-	store.put(1, time.Time{}, `"b"`) // in 0a
-	b.clock.advance(5 * time.Second)
-	b.awaitN(Checkpoint, 2)
-	require.Len(t, b.control.seen(), 2, "what the parent delivered does not come again")
-}
-
-func TestASplitBeforeTheFirstChangeLeavesTheChildrenWithoutAContinuation(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.lend(0, "", time.Now())
-	store.split(0)
-	store.put(0, time.Time{}, `"a"`)
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
-	b.await(LeaseDeleted)
-	b.await(Checkpoint)
-	require.Equal(t, `["a"]`, b.control.seen()[0].documents(t))
+	return &cosmosTrigger{connection: c, database: "db", container: "docs", leases: "leases"}
 }
 
 func TestASplitOverTheWire(t *testing.T) {

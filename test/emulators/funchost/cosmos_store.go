@@ -41,7 +41,7 @@ type cosmosStore struct {
 	closers []func()
 }
 
-// openCosmos connects and checks that both containers exist; the lease container is created when the trigger says so.
+// openCosmos connects and checks that both containers exist.
 func openCosmos(ctx context.Context, t *cosmosTrigger) (feed *feedClient, store *cosmosStore, err error) {
 	s := &cosmosStore{}
 	defer func() {
@@ -53,18 +53,8 @@ func openCosmos(ctx context.Context, t *cosmosTrigger) (feed *feedClient, store 
 	if err != nil {
 		return nil, nil, err
 	}
-	var leaseDatabase *azcosmos.DatabaseClient
-	if s.leases, leaseDatabase, _, err = s.container(t.leaseConnection, t.leaseDatabase, t.leases); err != nil {
+	if s.leases, _, _, err = s.container(t.connection, t.database, t.leases); err != nil {
 		return nil, nil, err
-	}
-	if t.createLeases {
-		_, err := leaseDatabase.CreateContainer(ctx, azcosmos.ContainerProperties{
-			ID:                     t.leases,
-			PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/id"}},
-		}, nil)
-		if err != nil && status(err) != http.StatusConflict {
-			return nil, nil, fmt.Errorf("create lease container '%s': %w", t.leases, err)
-		}
 	}
 	feed = &feedClient{
 		http: &http.Client{Transport: transport}, endpoint: strings.TrimSuffix(t.connection.endpoint, "/") + "/",
@@ -76,7 +66,7 @@ func openCosmos(ctx context.Context, t *cosmosTrigger) (feed *feedClient, store 
 			return nil, nil,
 				fmt.Errorf(
 					"either the source container '%s' (in database '%s') or the lease container '%s' (in database '%s') does not exist. Both containers must exist before the listener starts. To automatically create the lease container, set 'createLeaseContainerIfNotExists' to 'true': %w",
-					t.container, t.database, t.leases, t.leaseDatabase, err)
+					t.container, t.database, t.leases, t.database, err)
 		} else if err != nil {
 			return nil, nil, err
 		}

@@ -19,14 +19,6 @@ const (
 	retryTwice    = `,"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:10"}`
 )
 
-func TestCosmosTriggerMovesOffsetsToTheHostsZone(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `{"at":"2025-12-17T10:30:01+02:00"}`)
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses(),
-		with(func(o *Options) { o.Zone = time.FixedZone("", -6*3600) }))
-	require.Equal(t, `[{"at":"2025-12-17T02:30:01-06:00"}]`, b.control.wait(t, 1)[0].documents(t))
-}
-
 func TestCosmosTriggerCutsBatchesAtMaxItemsPerInvocation(t *testing.T) {
 	store := newFakeCosmos(1)
 	store.put(0, time.Time{}, `1`, `2`, `3`, `4`, `5`)
@@ -50,22 +42,6 @@ func TestCosmosTriggerPollsAfterFeedPollDelay(t *testing.T) {
 		b.clock.advance(1)
 		b.await(Checkpoint)
 	}
-}
-
-func TestWithoutRetryAFailedBatchIsCheckpointedAndLost(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
-	c := newControl(t)
-	c.inOrder(failure(500), ok)
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
-	b.run()
-	b.await(Checkpoint)
-	require.Equal(t, 1, b.count(InvocationFailed))
-	require.Equal(t, "1", *store.lease(t, 0).ContinuationToken)
-	store.put(0, time.Time{}, `2`)
-	b.clock.wait(t, waitFeedPoll, 1)
-	b.clock.advance(5 * time.Second)
-	require.Equal(t, "[2]", c.wait(t, 2)[1].documents(t), "the first batch does not come again")
 }
 
 func TestRetryKeepsTheBatchInMemoryAndCheckpointsWhenExhausted(t *testing.T) {
@@ -172,18 +148,4 @@ func TestListenerThatCannotStartIsTriedAgain(t *testing.T) {
 	b.clock.wait(t, waitListener, 1)
 	b.clock.advance(time.Minute)
 	b.await(Checkpoint)
-}
-
-func TestManualInvocationOfACosmosFunction(t *testing.T) {
-	b := start(t, newRoot(t).function("F", cosmosFn("", "")), newFakeCosmos(1).uses(), with(masterKey))
-	code, _, _ := b.request("POST", "/admin/functions/F",
-		reader2(`{"input":"[{\"at\": \"2025-12-17T10:30:01.100Z\"}]"}`), "x-functions-key", "m")
-	require.Equal(t, 202, code)
-	require.Equal(t, `[{"at":"2025-12-17T10:30:01.1Z"}]`, b.control.wait(t, 1)[0].documents(t))
-	code, _, _ = b.request("POST", "/admin/functions/F", reader2(`{"input":"no list"}`), "x-functions-key", "m")
-	require.Equal(t, 400, code)
-	code, _, _ = b.request("POST", "/admin/functions/Other", reader2(`{"input":""}`), "x-functions-key", "m")
-	require.Equal(t, 404, code)
-	code, _, _ = b.request("POST", "/admin/functions/F", reader2(`{"input":"[]"}`))
-	require.Equal(t, 401, code)
 }

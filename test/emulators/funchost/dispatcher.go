@@ -104,9 +104,6 @@ func (d *dispatcher) watchReady(ctx context.Context, w *worker) {
 		d.host.event(Event{Kind: HandlerReady, Pid: w.cmd.Process.Pid})
 	}
 	d.mu.Unlock()
-	for d.host.clock.Sleep(ctx, d.host.options.Tune.HealthPing, waitPing) && d.isCurrent(w) {
-		_ = d.ping(ctx) // the host only logs what comes of it
-	}
 }
 
 func gone(w *worker) bool {
@@ -118,21 +115,12 @@ func gone(w *worker) bool {
 	}
 }
 
-func (d *dispatcher) isCurrent(w *worker) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.worker == w && !gone(w)
-}
-
 // watchExit applies the rules of exit codes.
 func (d *dispatcher) watchExit(ctx context.Context, w *worker) {
 	defer close(w.dealt)
 	select {
 	case <-w.exited:
 	case <-ctx.Done():
-		if d.host.options.LeaveHandler {
-			return
-		}
 		<-w.exited
 	}
 	d.mu.Lock()
@@ -275,11 +263,11 @@ func (d *dispatcher) ended() bool {
 	return d.stopped
 }
 
-// stop kills the handler, or leaves it; nothing is restarted after it.
+// stop kills the handler; nothing is restarted after it.
 func (d *dispatcher) stop() {
 	d.mu.Lock()
 	d.stopped = true
-	if d.worker != nil && !d.host.options.LeaveHandler {
+	if d.worker != nil {
 		d.killLocked(d.worker, "the host stops")
 	}
 	d.mu.Unlock()

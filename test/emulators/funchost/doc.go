@@ -19,12 +19,10 @@
 //   - The lifetime of the handler process: environment, readiness, exit codes, three errors in thirty minutes, SIGKILL.
 //     azure-functions-host: WorkerProcess.cs, HttpFunctionInvocationDispatcher.cs, WebScriptHostExceptionHandler.cs.
 //   - cosmosDBTrigger: the change feed processor with its leases, the lock of the first start, a range that a document
-//     of
-//     64 levels stops, and splits. azure-webjobs-sdk-extensions: CosmosDBTriggerListener.cs,
+//     of 64 levels stops, and splits. azure-webjobs-sdk-extensions: CosmosDBTriggerListener.cs,
 //     CosmosDBTriggerHealthMonitor.cs; azure-cosmos-dotnet-v3: ChangeFeedProcessor/.
 //   - serviceBusTrigger for queues and their dead-letter queues, one message at a time, over real AMQP: what a message
-//     looks
-//     like, how many run at once, how long a lock is renewed, what is completed, abandoned and left. azure-sdk-for-net:
+//     looks like, how many run at once, how long a lock is renewed, what is completed, abandoned and left. azure-sdk-for-net:
 //     ServiceBusListener.cs, MessageProcessor.cs, ServiceBusTriggerBindingStrategy.cs, MessageToStringConverter.cs,
 //     ServiceBusOptions.cs, ReceiverManager.cs; azure-functions-host: Utility.cs ApplyBindingData.
 //   - timerTrigger: azure-webjobs-sdk-extensions TimerListener.cs, ScheduleMonitor.cs, StorageScheduleMonitor.cs.
@@ -32,7 +30,6 @@
 //   - HTTP routes, keys, the platform's sign-in, and bounds of bodies and of requests at once:
 //     WebScriptHostHttpRoutesManager.cs, FunctionInvocationMiddleware.cs, Binding/Http/HttpBinding.cs,
 //     AuthenticationLevelHandler.cs, HttpThrottleMiddleware.cs, HttpRequestBodySizeMiddleware.cs.
-//   - A handler that is left behind by a host that stopped, by a switch (Options.LeaveHandler).
 //
 // # A message of Service Bus
 //
@@ -44,7 +41,6 @@
 //	                                      end in the dead-letter queue within seconds
 //	2xx, but the host is stopping         abandoned: the extension counts nothing that ends after its stop
 //	still running when the host ends      left: it comes again when its lock has expired
-//	2xx, autoCompleteMessages false       left, again and again: a custom handler cannot settle
 //	lock lost meanwhile                   logged, nothing else; another receiver has the message
 //
 // Without maxConcurrentCalls in host.json sixteen messages are processed at once on any machine: the real default
@@ -55,7 +51,7 @@
 // # What it does not do
 //
 // Triggers and bindings other than cosmosDBTrigger, serviceBusTrigger, timerTrigger and httpTrigger with its http
-// output (a function that has one is refused); topics, sessions, batches and identities of Service Bus (refused), and
+// output (a function that has one is refused); properties that no function of ours has (refused); topics, sessions, batches and identities of Service Bus (refused), and
 // its concurrency that adapts itself; several handler processes; scale-out; drain mode; content negotiation of HTTP
 // replies; forwarding of whole HTTP requests and outputs named $return (both refused); merges of physical partitions;
 // daylight-saving corrections of schedules (a host in Azure runs in UTC); the blob lease that keeps a timer single

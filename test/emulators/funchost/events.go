@@ -14,8 +14,7 @@ type Kind string
 const (
 	FunctionIndexed   Kind = "function indexed"
 	FunctionRefused   Kind = "function refused"  // Err says why; the function does not run
-	FunctionWarning   Kind = "function warning"  // Err says what the host would warn of
-	FunctionDisabled  Kind = "function disabled" // AzureWebJobs.<Name>.Disabled or "disabled": true
+	FunctionDisabled  Kind = "function disabled" // AzureWebJobs.<Name>.Disabled
 	NoFunctions       Kind = "no functions found"
 	HostStarted       Kind = "host started"
 	HostStopped       Kind = "host stopped"

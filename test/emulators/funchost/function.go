@@ -22,15 +22,12 @@ type function struct {
 	// httpOut is the name of the http output binding, if there is one.
 	httpOut  string
 	disabled bool
-	warnings []string
 }
 
 // functionJSON is the file.
 type functionJSON struct {
-	Bindings   []binding       `json:"bindings"`
-	Retry      json.RawMessage `json:"retry"`
-	Disabled   json.RawMessage `json:"disabled"`
-	ScriptFile string          `json:"scriptFile"`
+	Bindings []binding       `json:"bindings"`
+	Retry    json.RawMessage `json:"retry"`
 }
 
 // binding is one entry of bindings, its members as they stand. Names are compared without case, as the host does.
@@ -73,12 +70,7 @@ func (x indexer) index(name string) (*function, error) {
 	if len(file.Bindings) == 0 {
 		return nil, errors.New("function.json: at least one binding must be declared")
 	}
-	if file.ScriptFile != "" {
-		if _, err := os.Stat(filepath.Join(x.root, name, file.ScriptFile)); err != nil {
-			return nil, errors.New("function.json: the 'scriptFile' property is set to a file that does not exist")
-		}
-	}
-	f := &function{name: name, disabled: x.isDisabled(name, file.Disabled)}
+	f := &function{name: name, disabled: x.isDisabled(name)}
 	for i, b := range file.Bindings {
 		if err := x.bind(f, b); err != nil {
 			return nil, fmt.Errorf("function.json: bindings[%d]: %w", i, err)
@@ -93,21 +85,14 @@ func (x indexer) index(name string) (*function, error) {
 	if f.retry, err = parseRetry(file.Retry); err != nil {
 		return nil, fmt.Errorf("function.json: retry: %w", err)
 	}
-	if f.retry != nil && f.http != nil {
-		f.warnings = append(f.warnings, "retries are not supported by httpTrigger; the policy is applied nevertheless")
-	}
-	if f.retry != nil && f.serviceBus != nil {
-		f.warnings = append(f.warnings,
-			"retries are not supported by serviceBusTrigger; the policy is applied nevertheless, while the message's lock runs")
+	if f.retry != nil && (f.http != nil || f.serviceBus != nil) {
+		return nil, errors.New("function.json: retries are supported by cosmosDBTrigger and timerTrigger only")
 	}
 	return f, nil
 }
 
-func (x indexer) isDisabled(name string, property json.RawMessage) bool {
-	value := strings.Trim(string(property), `"`)
-	if setting, ok := x.settings["AzureWebJobs."+name+".Disabled"]; ok {
-		value = setting
-	}
+func (x indexer) isDisabled(name string) bool {
+	value := x.settings["AzureWebJobs."+name+".Disabled"]
 	return strings.EqualFold(value, "true") || value == "1"
 }
 
@@ -174,11 +159,8 @@ func (x indexer) bindServiceBus(f *function, kind string, b binding) error {
 	if err := x.needsStorage(kind); err != nil {
 		return err
 	}
-	t, warning, err := x.serviceBusTrigger(b)
-	if warning != "" {
-		f.warnings = append(f.warnings, warning)
-	}
-	f.serviceBus = t
+	var err error
+	f.serviceBus, err = x.serviceBusTrigger(b)
 	return err
 }
 
@@ -195,15 +177,12 @@ func httpOutput(f *function, name, direction string) (string, error) {
 // needsBundle: triggers outside the host's core come with the extension bundle; without it their type is not
 // registered. This emulator imitates the extensions of bundle 4: Cosmos DB 4.x, Service Bus 5.x.
 func (x indexer) needsBundle(kind string) error {
-	if x.host.bundleID == "" {
-		return fmt.Errorf("the binding type '%s' is not registered: host.json has no extensionBundle", kind)
-	}
-	if !strings.EqualFold(x.host.bundleID, "Microsoft.Azure.Functions.ExtensionBundle") {
+	id, v := x.host.bundleID, x.host.bundleVersion
+	if !strings.EqualFold(id, "Microsoft.Azure.Functions.ExtensionBundle") || !strings.HasPrefix(v, "[4.") ||
+		!strings.HasSuffix(v, "5.0.0)") {
 		return fmt.Errorf(
-			"the binding type '%s' is not registered: extensionBundle.id is %q, not Microsoft.Azure.Functions.ExtensionBundle", kind, x.host.bundleID)
-	}
-	if v := x.host.bundleVersion; !strings.HasPrefix(v, "[4.") || !strings.HasSuffix(v, "5.0.0)") {
-		return fmt.Errorf("extensionBundle.version is %q: the extensions imitated here come with \"[4.*, 5.0.0)\"", v)
+			"'%s' is not registered: extensionBundle is %q, %q, and Microsoft.Azure.Functions.ExtensionBundle, [4.*, 5.0.0) has it",
+			kind, id, v)
 	}
 	return nil
 }

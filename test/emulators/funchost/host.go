@@ -152,9 +152,6 @@ func (h *Host) indexFunctions() error {
 		default:
 			h.event(Event{Kind: FunctionIndexed, Function: name})
 		}
-		for _, warning := range f.warnings {
-			h.event(Event{Kind: FunctionWarning, Function: name, Text: warning})
-		}
 		h.functions = append(h.functions, f)
 	}
 	if len(h.functions) == 0 {
@@ -183,7 +180,7 @@ func (h *Host) listen(f *function) {
 // keepListening runs a listener; one that can't start is tried again after 2 s, doubling to 2 min
 // (FunctionListener.cs).
 func (h *Host) keepListening(f *function, listen func(context.Context, *function) error) {
-	pauses := newBackoff(retryPolicy{exponential: true, minimum: 2 * time.Second, maximum: 2 * time.Minute})
+	pauses := newBackoff(2*time.Second, 2*time.Minute)
 	for {
 		err := listen(h.listening, f)
 		if err == nil || h.listening.Err() != nil {
@@ -298,7 +295,7 @@ func (h *Host) event(e Event) {
 		log = h.options.Log.Error()
 	case FeedError:
 		log = h.options.Log.WithLevel(feedErrorLevel(e.Err))
-	case FunctionWarning, LeaseLost, LeaseError, Retry, TimerStatusFailed, HandlerRestarting,
+	case LeaseLost, LeaseError, Retry, TimerStatusFailed, HandlerRestarting,
 		ReceiveFailed, MessageAbandoned, MessageLeft, MessageLockLost, RenewFailed, SettleFailed:
 		log = h.options.Log.Warn()
 	case InvocationStarted, InvocationSuccess, Checkpoint, UserLog, MessageCompleted, MessageLockRenewed:

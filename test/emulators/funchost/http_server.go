@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
 // router is the host's own HTTP server: functions, and the few host paths that tools use.
@@ -40,8 +38,6 @@ func (r *router) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w,
 			"<!DOCTYPE html>\n<html>\n<head>\n    <title>Your Azure Function App is up and running.</title>\n</head>\n</html>\n")
-	case path == "/admin/host/ping":
-		w.WriteHeader(http.StatusOK)
 	case path == "/admin/host/status" && request.Method == http.MethodGet:
 		r.admin(w, request, r.status)
 	case manual && request.Method == http.MethodPost:
@@ -128,55 +124,23 @@ func (r httpRequest) payload(f *function, zone *time.Location) payload {
 	return payload{data: r.data(), metadata: r.metadata(f.trigger, zone)}
 }
 
-// manual runs any function with the given input as its trigger's value and answers 202 at once.
-// Source: FunctionsController.cs Invoke.
+// manual runs a timer with the given input and answers 202 at once. Source: FunctionsController.cs Invoke.
 func (r *router) manual(w http.ResponseWriter, request *http.Request, name string) {
+	h := r.host
 	var body struct {
 		Input json.RawMessage `json:"input"`
 	}
-	if err := json.NewDecoder(request.Body).Decode(&body); err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	i := slices.IndexFunc(r.host.functions, func(f *function) bool { return strings.EqualFold(f.name, name) })
-	if i < 0 {
+	i := slices.IndexFunc(h.functions, func(f *function) bool { return strings.EqualFold(f.name, name) && f.timer != nil })
+	if err := json.NewDecoder(request.Body).Decode(&body); err != nil || i < 0 {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	f := r.host.functions[i]
-	p, err := manualPayload(request.Context(), f, plainText(body.Input), r.host)
+	p, err := h.manualTimer(request.Context(), h.functions[i], plainText(body.Input))
 	if err != nil {
-		r.host.options.Log.Error().Err(err).Str("function", f.name).Msg("manual input refused")
+		h.options.Log.Error().Err(err).Str("function", name).Msg("manual input refused")
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	h := r.host
-	h.tasks.Go(func() { _, _ = h.execute(h.listening, f, p) }) // recorded by execute
+	h.tasks.Go(func() { _, _ = h.execute(h.listening, h.functions[i], p) }) // recorded by execute
 	w.WriteHeader(http.StatusAccepted)
-}
-
-// manualPayload gives the input the form that the trigger would have given it.
-func manualPayload(ctx context.Context, f *function, input string, h *Host) (payload, error) {
-	switch {
-	case f.cosmos != nil:
-		var items []json.RawMessage
-		if err := json.Unmarshal([]byte(input), &items); err != nil {
-			return payload{}, err
-		}
-		data, err := cosmosData(items, h.options.Zone)
-		return payload{data: data, items: len(items)}, err
-	case f.timer != nil:
-		return h.manualTimer(ctx, f, input)
-	case f.serviceBus != nil:
-		return serviceBusPayload(&azservicebus.ReceivedMessage{Body: []byte(input)}, h.options.Zone)
-	default:
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.address+"/admin/functions/"+f.name,
-			strings.NewReader(input))
-		if err != nil {
-			return payload{}, err
-		}
-		made, err := readRequest(request, request.URL.Path, nil, []identity{{nameType: nameClaim, roleType: roleClaim}},
-			defaultBodyLimit)
-		return made.payload(f, h.options.Zone), err
-	}
 }

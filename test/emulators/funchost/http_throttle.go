@@ -6,24 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // httpOptions are extensions.http of host.json; -1 is no bound, the host's own value on every plan but Consumption on
 // Windows (HttpOptionsSetup.cs).
 type httpOptions struct {
-	routePrefix string
 	// concurrent is how many requests run at once, outstanding how many run and wait.
 	concurrent, outstanding int
 }
 
-// httpHostNames are the names of extensions.http that are emulated, in lower case.
-const httpHostNames = " routeprefix maxconcurrentrequests maxoutstandingrequests dynamicthrottlesenabled "
-
 // parseHTTPOptions reads extensions.http. A name that the extension does not know, or that is not emulated, is an error
 // here: the real host ignores the first, and a misspelt limit is no limit.
 func parseHTTPOptions(text json.RawMessage) (httpOptions, error) {
-	o := httpOptions{routePrefix: "api", concurrent: -1, outstanding: -1}
+	o := httpOptions{concurrent: -1, outstanding: -1}
 	if len(text) == 0 || string(text) == "null" {
 		return o, nil
 	}
@@ -32,14 +27,7 @@ func parseHTTPOptions(text json.RawMessage) (httpOptions, error) {
 		return o, fmt.Errorf("host.json: extensions.http: %w", err)
 	}
 	r := reader{binding: section}
-	for name := range section {
-		if !strings.Contains(httpHostNames, " "+name+" ") {
-			r.fail(fmt.Errorf("'%s' is not emulated, or the host would ignore it in silence", name))
-		}
-	}
-	if _, set := section["routeprefix"]; set {
-		o.routePrefix = strings.Trim(r.plain("routePrefix", ""), "/")
-	}
+	r.only("maxconcurrentrequests maxoutstandingrequests dynamicthrottlesenabled")
 	for name, to := range map[string]*int{
 		"maxConcurrentRequests": &o.concurrent, "maxOutstandingRequests": &o.outstanding,
 	} {
@@ -51,7 +39,7 @@ func parseHTTPOptions(text json.RawMessage) (httpOptions, error) {
 		r.fail(
 			errors.New("'dynamicThrottlesEnabled' is not implemented by this emulator: it reads counters of App Service"))
 	}
-	if err := errors.Join(r.errs...); err != nil {
+	if err := r.problem(); err != nil {
 		return o, fmt.Errorf("host.json: extensions.http: %w", err)
 	}
 	return o, nil

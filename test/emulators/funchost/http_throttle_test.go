@@ -3,23 +3,17 @@ package funchost
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 )
 
-// withHTTP is host.json with a section extensions.http.
-func withHTTP(section string) string {
-	return strings.Replace(hostFile, `"customHandler":{`, `"extensions":{"http":`+section+`},"customHandler":{`, 1)
-}
-
 // maxConcurrentRequests of them run, others wait, and those beyond maxOutstandingRequests are refused at once. The
 // host's own paths are not counted.
 func TestHTTPRequestsAreThrottled(t *testing.T) {
 	r := newRoot(t).function("F", web(anyone)).
-		file("host.json", withHTTP(`{"maxConcurrentRequests":2,"maxOutstandingRequests":3}`))
+		file("host.json", withExtension("http", `{"maxConcurrentRequests":2,"maxOutstandingRequests":3}`))
 	b := start(t, r, with(func(o *Options) { o.Keys.Master = "m" }))
 	release := make(chan struct{})
 	b.control.say(func(ctx context.Context, _ int, _ call) answer {
@@ -70,26 +64,4 @@ func TestTheHostBoundsBodies(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, code)
 	require.Empty(t, body)
 	require.Len(t, b.control.seen(), 1)
-}
-
-func TestHTTPSettingsOfTheHostFile(t *testing.T) {
-	read := func(section string) (hostConfig, error) {
-		return readHostConfig(newRoot(t).file("host.json", withHTTP(section)).dir, nil)
-	}
-	c, err := read(`{}`)
-	require.NoError(t, err)
-	require.Equal(t, httpOptions{routePrefix: "api", concurrent: -1, outstanding: -1}, c.http, "not bounded")
-	for section, want := range map[string]string{
-		`{"maxConcurrentRequests":0}`:                    "maxConcurrentRequests",
-		`{"maxOutstandingRequests":-2}`:                  "maxOutstandingRequests",
-		`{"maxConcurrentRequest":7}`:                     "the host would ignore it in silence",
-		`{"dynamicThrottlesEnabled":true}`:               "not implemented by this emulator",
-		`{"hsts":{}}`:                                    "the host would ignore it in silence",
-		`[]`:                                             "extensions.http",
-		`{"maxConcurrentRequests":"many"}`:               "maxConcurrentRequests",
-		`{"dynamicThrottlesEnabled":"perhaps, I think"}`: "dynamicThrottlesEnabled",
-	} {
-		_, err := read(section)
-		require.ErrorContains(t, err, want, section)
-	}
 }

@@ -59,316 +59,183 @@ func TestIndexingRefusals(t *testing.T) {
 	retry := func(text string) string {
 		return strings.Replace(timer("0 * * * * *"), `}]}`, `}],"retry":`+text+`}`, 1)
 	}
-	for name, c := range map[string]struct {
-		text     string
-		settings map[string]string
-		want     string
+	web := func(more string) string { return `{"bindings":[{"type":"httpTrigger","name":"req"` + more + `}]}` }
+	bus := func(old, replacement string) string { return strings.Replace(busBinding(""), old, replacement, 1) }
+	for _, c := range []struct {
+		text, want string
+		settings   []string // one is set to another, here and there
 	}{
-		"no JSON":     {`{`, nil, "function.json"},
-		"no bindings": {`{"bindings":[]}`, nil, "at least one binding must be declared"},
-		"no trigger": {
-			`{"bindings":[{"type":"http","name":"res","direction":"out"}]}`, nil, "no trigger binding specified",
-		},
-		"two triggers": {
-			`{"bindings":[{"type":"httpTrigger","name":"a"},{"type":"httpTrigger","name":"b"}]}`, nil,
-			"multiple trigger bindings defined",
-		},
-		"a trigger going out": {
-			`{"bindings":[{"type":"httpTrigger","name":"a","direction":"out"}]}`, nil, `direction must be "in"`,
-		},
-		"no type": {`{"bindings":[{"name":"a"}]}`, nil, "'type' is missing"},
-		"no name": {`{"bindings":[{"type":"httpTrigger"}]}`, nil, "binding name '' is invalid"},
-		"a bad binding name": {
-			`{"bindings":[{"type":"httpTrigger","name":"my-req"}]}`, nil, "binding name 'my-req' is invalid",
-		},
-		"an unknown trigger": {
-			`{"bindings":[{"type":"queueTrigger","name":"a"}]}`, nil, "'queueTrigger' is not one this emulator has",
-		},
-		"an unknown output": {
-			`{"bindings":[{"type":"httpTrigger","name":"a"},{"type":"blob","name":"b","direction":"out"}]}`, nil,
-			"'blob'",
-		},
-		"a missing script": {
-			`{"scriptFile":"run.js","bindings":[{"type":"httpTrigger","name":"a"}]}`, nil, "scriptFile",
+		{text: `{`, want: "function.json"},
+		{text: `{"bindings":[]}`, want: "at least one binding must be declared"},
+		{text: `{"bindings":[{"type":"http","name":"res","direction":"out"}]}`, want: "no trigger binding specified"},
+		{text: web(`},{"type":"httpTrigger","name":"b"`), want: "multiple trigger bindings defined"},
+		{text: web(`,"direction":"out"`), want: `direction must be "in"`},
+		{text: `{"bindings":[{"name":"a"}]}`, want: "'type' is missing"},
+		{text: `{"bindings":[{"type":"httpTrigger","name":"my-req"}]}`, want: "binding name 'my-req' is invalid"},
+		{text: `{"bindings":[{"type":"queueTrigger","name":"a"}]}`, want: "'queueTrigger' is not one this emulator has"},
+
+		{text: cosmosBinding("collectionName", `"docs"`), want: "'collectionname' is not emulated, or the host would ignore"},
+		{text: cosmosBinding("cardinality", `"many"`), want: "'cardinality' is not emulated"},
+		{text: cosmosBinding("createLeaseContainerIfNotExists", `true`), want: "is not implemented by this emulator"},
+		{text: cosmosBinding("databaseName", "-"), want: "'databaseName' is missing"},
+		{text: cosmosBinding("containerName", `"x%NOT_SET%"`), want: "'containerName': '%NOT_SET%' does not resolve to a value"},
+		{text: cosmosBinding("leaseContainerPrefix", `"%NOT_SET%"`), want: "'leaseContainerPrefix': '%NOT_SET%'"},
+		{text: cosmosBinding("connection", `"OTHER"`), want: "connection configuration 'OTHER' does not exist"},
+		{text: cosmosBinding("connection", "-"), want: "connection configuration 'CosmosDB' does not exist"},
+		{text: cosmosBinding(), settings: []string{"COSMOS", "secret"}, want: "'COSMOS' is not a Cosmos DB connection string"},
+		{text: cosmosBinding("leaseContainerName", `"docs"`), want: "cannot be the same as the container storing the leases"},
+		{text: cosmosBinding("feedPollDelay", `"soon"`), want: "'feedPollDelay' must be a whole number"},
+		{text: cosmosBinding("startFromBeginning", `"yes"`), want: "'startFromBeginning' must be true or false"},
+		{text: cosmosBinding(), settings: []string{"AzureWebJobsStorage", ""}, want: "missing value for AzureWebJobsStorage"},
+		// Stricter than the host, which puts the empty text in: an empty prefix would share another function's leases.
+		{text: cosmosBinding("leaseContainerPrefix", `"%EMPTY%"`), settings: []string{"EMPTY", ""}, want: "'%EMPTY%'"},
+
+		{text: timer("%NOT_SET%"), want: "'%NOT_SET%' does not resolve to a value"},
+		{text: timer("every day"), want: "'every day' was not recognized as a valid cron expression"},
+		{text: timer("@daily"), want: "was not recognized"},
+		{text: timer("0 0 0 L * *"), want: "was not recognized"},
+		{text: timer("0 60 * * * *"), want: "was not recognized"},
+
+		{text: retry(`{"strategy":"fixedDelay","delayInterval":"00:00:10"}`), want: "retry: maxRetryCount"},
+		{text: retry(`{"strategy":"fixedDelay","maxRetryCount":-2,"delayInterval":"00:00:10"}`), want: "retry: maxRetryCount"},
+		{text: retry(`{"strategy":"linear","maxRetryCount":1}`), want: `strategy "linear"`},
+		{text: retry(`{"strategy":"fixedDelay","maxRetryCount":1,"delayInterval":"10s"}`), want: `delayInterval "10s"`},
+		{text: bus(`}]}`, `}],"retry":{"strategy":"fixedDelay","maxRetryCount":1,"delayInterval":"00:00:10"}}`), want: "only"},
+
+		{text: web(`,"authLevel":"user"`), want: "'authLevel' must be"},
+		{text: web(`,"methods":"get"`), want: "'methods' must be a list"},
+		{text: web(`},{"type":"http","name":"res"`), want: `direction of http must be "out"`},
+		{text: web(`,"route":"{*all}/x"`), want: "as the last segment"},
+		{
+			text: strings.Replace(timer("0 * * * * *"), `}]}`, `},{"type":"http","name":"res","direction":"out"}]}`, 1),
+			want: "needs an httpTrigger",
 		},
 
-		"cosmos 3.x connection": {
-			cosmosBinding("connectionStringSetting", `"COSMOS"`), nil,
-			"'connectionstringsetting' is a name of extension 3.x, which 4.x ignores in silence: use connection",
+		{text: bus(`"queueName":"batches",`, ""), want: "'queueName' is missing"},
+		{text: bus(`"batches"`, `"%QUEUE%/$DeadLetterQueue"`), want: "'queueName': '%QUEUE%' does not resolve to a value"},
+		{text: bus(`"batches"`, `"/q"`), want: "neither begin nor end with a slash"},
+		{text: busBinding(`,"maxConcurrentCalls":1`), want: "'maxconcurrentcalls' is not emulated"},
+		{text: busBinding(""), settings: []string{"SERVICEBUS", ""}, want: "string with name 'SERVICEBUS' does not exist"},
+		{
+			text:     busBinding(""),
+			settings: []string{"SERVICEBUS", "", "SERVICEBUS__fullyQualifiedNamespace", "x.servicebus.windows.net"},
+			want:     "'SERVICEBUS__fullyQualifiedNamespace' asks for an identity; this emulator takes a connection string",
 		},
-		"cosmos 3.x collection": {cosmosBinding("collectionName", `"docs"`), nil, "use containerName"},
-		"cosmos 3.x lease": {
-			cosmosBinding("leaseCollectionName", `"docs"`), nil, "use leaseContainerName",
+		{
+			text: busBinding(""), settings: []string{"SERVICEBUS", "Endpoint=sb://secret;SharedAccessKeyName=k"},
+			want: "setting 'SERVICEBUS' is not a Service Bus connection string",
 		},
-		"cosmos 3.x prefix": {
-			cosmosBinding("leaseCollectionPrefix", `"x"`), nil, "use leaseContainerPrefix",
-		},
-		"cosmos 3.x create": {
-			cosmosBinding("createLeaseCollectionIfNotExists", `true`), nil, "use createLeaseContainerIfNotExists",
-		},
-		"cosmos unknown property": {
-			cosmosBinding("maxItemPerInvocation", `3`), nil,
-			"'maxitemperinvocation' is not a property of cosmosDBTrigger",
-		},
-		"cosmos cardinality": {
-			cosmosBinding("cardinality", `"many"`), nil, "'cardinality' makes every batch fail",
-		},
-		"cosmos binary":            {cosmosBinding("dataType", `"binary"`), nil, "'dataType' \"binary\""},
-		"cosmos without database":  {cosmosBinding("databaseName", "-"), nil, "'databaseName' is missing"},
-		"cosmos without container": {cosmosBinding("containerName", `""`), nil, "'containerName' is missing"},
-		"cosmos unset database": {
-			cosmosBinding("databaseName", `"%NOT_SET%"`), nil,
-			"'databaseName': '%NOT_SET%' does not resolve to a value",
-		},
-		"cosmos unset container": {
-			cosmosBinding("containerName", `"x%NOT_SET%"`), nil, "'containerName': '%NOT_SET%'",
-		},
-		"cosmos unset lease container": {
-			cosmosBinding("leaseContainerName", `"%NOT_SET%"`), nil, "'leaseContainerName': '%NOT_SET%'",
-		},
-		"cosmos unset lease database": {
-			cosmosBinding("leaseDatabaseName", `"%NOT_SET%"`), nil, "'leaseDatabaseName': '%NOT_SET%'",
-		},
-		"cosmos unset prefix": {
-			cosmosBinding("leaseContainerPrefix", `"%NOT_SET%"`), nil, "'leaseContainerPrefix': '%NOT_SET%'",
-		},
-		"cosmos unset locations": {
-			cosmosBinding("preferredLocations", `"%NOT_SET%"`), nil, "'preferredLocations': '%NOT_SET%'",
-		},
-		"cosmos unset connection": {
-			cosmosBinding("connection", `"OTHER"`), nil, "connection configuration 'OTHER' does not exist",
-		},
-		"cosmos default connection": {
-			cosmosBinding("connection", "-"), nil, "connection configuration 'CosmosDB' does not exist",
-		},
-		"cosmos unset lease connection": {cosmosBinding("leaseConnection", `"OTHER"`), nil, "'OTHER' does not exist"},
-		"cosmos connection is no such": {
-			cosmosBinding(),
-			map[string]string{"COSMOS": "secret"},
-			"setting 'COSMOS' is not a Cosmos DB connection string",
-		},
-		"cosmos two starts": {
-			cosmosBinding("startFromBeginning", `true`, "startFromTime", `"2021-02-16T14:19:29Z"`), nil,
-			"only one of startFromBeginning or startFromTime",
-		},
-		"cosmos bad start": {
-			cosmosBinding("startFromTime", `"yesterday"`), nil,
-			"'startFromTime' \"yesterday\" is not in the correct format",
-		},
-		"cosmos leases in itself": {
-			cosmosBinding("leaseContainerName", `"docs"`), nil,
-			"cannot be the same as the container storing the leases",
-		},
-		"cosmos text for a number": {
-			cosmosBinding("feedPollDelay", `"soon"`), nil, "'feedPollDelay' must be a whole number",
-		},
-		"cosmos text for a flag": {
-			cosmosBinding("startFromBeginning", `"yes"`), nil, "'startFromBeginning' must be true or false",
-		},
-		"cosmos without storage": {
-			cosmosBinding(), map[string]string{"AzureWebJobsStorage": ""}, "missing value for AzureWebJobsStorage",
-		},
-
-		"timer without schedule": {
-			`{"bindings":[{"type":"timerTrigger","name":"timer"}]}`, nil, "'schedule' is missing",
-		},
-		"timer unset schedule": {timer("%NOT_SET%"), nil, "'%NOT_SET%' does not resolve to a value"},
-		"timer bad schedule": {
-			timer("every day"), nil, "'every day' was not recognized as a valid cron expression or timespan string",
-		},
-		"timer gronx tag":    {timer("@daily"), nil, "was not recognized"},
-		"timer seven fields": {timer("0 0 0 * * * 2026"), nil, "was not recognized"},
-		"timer last day":     {timer("0 0 0 L * *"), nil, "was not recognized"},
-		"timer minute 60":    {timer("0 60 * * * *"), nil, "was not recognized"},
-		"timer without storage": {
-			timer("0 * * * * *"), map[string]string{"AzureWebJobsStorage": ""}, "missing value for AzureWebJobsStorage",
-		},
-
-		"retry without count": {
-			retry(`{"strategy":"fixedDelay","delayInterval":"00:00:10"}`), nil, "retry: maxRetryCount is missing",
-		},
-		"retry without strategy": {retry(`{"maxRetryCount":1}`), nil, "strategy is missing"},
-		"retry unknown strategy": {retry(`{"strategy":"linear","maxRetryCount":1}`), nil, `strategy "linear"`},
-		"retry fixed without delay": {
-			retry(`{"strategy":"fixedDelay","maxRetryCount":1}`), nil, "delayInterval is missing",
-		},
-		"retry bad delay": {
-			retry(`{"strategy":"fixedDelay","maxRetryCount":1,"delayInterval":"10s"}`), nil,
-			"delayInterval: \"10s\" is not a time span",
-		},
-		"retry without minimum": {
-			retry(`{"strategy":"exponentialBackoff","maxRetryCount":1,"maximumInterval":"00:00:10"}`), nil,
-			"minimumInterval is missing",
-		},
-		"retry without maximum": {
-			retry(`{"strategy":"exponentialBackoff","maxRetryCount":1,"minimumInterval":"00:00:10"}`), nil,
-			"maximumInterval is missing",
-		},
-		"retry turned round": {
-			retry(
-				`{"strategy":"exponentialBackoff","maxRetryCount":1,"minimumInterval":"00:00:10","maximumInterval":"00:00:05"}`), nil, "must not be greater",
-		},
-		"retry count -2": {
-			retry(`{"strategy":"fixedDelay","maxRetryCount":-2,"delayInterval":"00:00:10"}`), nil,
-			"maxRetryCount must be -1 or more",
-		},
-
-		"http bad level": {
-			`{"bindings":[{"type":"httpTrigger","name":"req","authLevel":"user"}]}`, nil, "'authLevel' must be",
-		},
-		"http bad methods": {
-			`{"bindings":[{"type":"httpTrigger","name":"req","methods":"get"}]}`, nil, "'methods' must be a list",
-		},
-		"http output direction": {
-			`{"bindings":[{"type":"httpTrigger","name":"req"},{"type":"http","name":"res"}]}`, nil,
-			`direction of http must be "out"`,
-		},
-		"http catch-all inside": {
-			`{"bindings":[{"type":"httpTrigger","name":"req","route":"{*all}/x"}]}`, nil, "must be the last segment",
-		},
-		"http unknown parameter": {
-			`{"bindings":[{"type":"httpTrigger","name":"req","route":"a{b}c"}]}`, nil, "is not a parameter",
-		},
-		"http output as return": {
-			strings.Replace(web(anyone), `"name":"res"`, `"name":"$return"`, 1), nil,
-			"binding name '$return' is invalid",
-		},
-		"http output of a timer": {
-			`{"bindings":[{"type":"timerTrigger","name":"t","schedule":"0 * * * * *"},{"type":"http","name":"res","direction":"out"}]}`, nil, "needs an httpTrigger",
-		},
+		{text: busBinding(""), settings: []string{"SERVICEBUS", serviceBusSetting + "EntityPath=q"}, want: "use that of the namespace"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := indexed(t, c.text, c.settings)
-			require.ErrorContains(t, err, c.want)
-			require.NotContains(t, err.Error(), "secret")
-		})
+		settings := map[string]string{"SERVICEBUS": serviceBusSetting}
+		for i := 0; i+1 < len(c.settings); i += 2 {
+			settings[c.settings[i]] = c.settings[i+1]
+		}
+		_, err := indexed(t, c.text, settings)
+		require.ErrorContains(t, err, c.want, c.text)
+		require.NotContains(t, err.Error(), "secret")
 	}
+	// A variable of the developer's machine must not hide a setting that the deployment lacks.
+	t.Setenv("ONLY_IN_THE_PROCESS", "docs")
+	_, err := indexed(t, cosmosBinding("containerName", `"%ONLY_IN_THE_PROCESS%"`), nil)
+	require.ErrorContains(t, err, "'%ONLY_IN_THE_PROCESS%' does not resolve to a value")
+	r := newRoot(t).function("F", cosmosBinding()).file("host.json",
+		`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`)
+	host, err := readHostConfig(r.dir, nil)
+	require.NoError(t, err)
+	_, err = indexer{root: r.dir, host: host}.index("F")
+	require.ErrorContains(t, err, "'cosmosDBTrigger' is not registered: extensionBundle")
 }
 
 func TestGoodBindings(t *testing.T) {
 	f, err := indexed(t,
 		cosmosBinding("DatabaseName", `"%DB%-x"`, "databaseName", "-", "maxItemsPerInvocation", `"100"`,
-			"feedPollDelay", `1000`,
-			"startFromBeginning", `"true"`, "leaseContainerName", "-"), map[string]string{"DB": "prod"})
+			"feedPollDelay", `1000`, "startFromBeginning", `"true"`, "leaseContainerName", "-"), map[string]string{"DB": "prod"})
 	require.NoError(t, err)
-	require.Equal(t, "prod-x", f.cosmos.database)
-	require.Equal(t, "prod-x", f.cosmos.leaseDatabase)
-	require.Equal(t, "leases", f.cosmos.leases)
-	require.Equal(t, int32(100), f.cosmos.maxItems)
-	require.Equal(t, time.Second, f.cosmos.feedPoll)
-	require.True(t, f.cosmos.fromBeginning)
-	require.Equal(t, []time.Duration{13 * time.Second, time.Minute, 17 * time.Second},
-		[]time.Duration{f.cosmos.acquire, f.cosmos.expire, f.cosmos.renew})
+	require.Equal(t, &cosmosTrigger{
+		connection: cosmosConnection{endpoint: "https://a/", key: "a2V5"},
+		database:   "prod-x", container: "docs", leases: "leases", maxItems: 100, feedPoll: time.Second, fromBeginning: true,
+		acquire: 13 * time.Second, expire: time.Minute, renew: 17 * time.Second,
+	}, f.cosmos)
 	require.Equal(t, "documents", f.trigger)
-
-	f, err = indexed(t, cosmosBinding(),
-		map[string]string{"COSMOS": "", "COSMOS__accountEndpoint": "https://b/", "COSMOS__clientId": "id"})
-	require.NoError(t, err)
-	require.Equal(t, cosmosConnection{endpoint: "https://b/", clientID: "id"}, f.cosmos.connection)
-
-	f, err = indexed(t, cosmosBinding(),
-		map[string]string{
-			"COSMOS": "AccountEndpoint=https://c:8081/;AccountKey=a2V5==;DisableServerCertificateValidation=True;Database=x",
-		})
-	require.NoError(t, err)
-	require.Equal(t,
-		cosmosConnection{endpoint: "https://c:8081/", key: "a2V5==", skipVerify: true}, f.cosmos.connection)
-}
-
-func TestCosmosNeedsTheExtensionBundle(t *testing.T) {
-	for name, c := range map[string]struct{ bundle, want string }{
-		"none": {`"other":1`, "'cosmosDBTrigger' is not registered: host.json has no extensionBundle"},
-		"id":   {`"extensionBundle":{"id":"X","version":"[4.*, 5.0.0)"}`, `extensionBundle.id is "X"`},
-		"version": {
-			`"extensionBundle":{"id":"Microsoft.Azure.Functions.ExtensionBundle","version":"[2.*, 3.0.0)"}`,
-			`extensionBundle.version is "[2.*, 3.0.0)"`,
+	for settings, want := range map[[2]string]cosmosConnection{
+		{"COSMOS__accountEndpoint", "https://b/"}: {endpoint: "https://b/", clientID: "id"},
+		{"COSMOS", "AccountEndpoint=https://c:8081/;AccountKey=a2V5==;DisableServerCertificateValidation=True;Database=x"}: {
+			endpoint: "https://c:8081/", key: "a2V5==", skipVerify: true,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRoot(t).function("F", cosmosBinding()).file("host.json",
-				`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}},`+c.bundle+`}`)
-			settings := map[string]string{"AzureWebJobsStorage": "x", "COSMOS": "AccountEndpoint=a;AccountKey=b"}
-			host, err := readHostConfig(r.dir, settings)
-			require.NoError(t, err)
-			_, err = indexer{root: r.dir, settings: settings, host: host}.index("F")
-			require.ErrorContains(t, err, c.want)
-		})
+		f, err = indexed(t, cosmosBinding(),
+			map[string]string{"COSMOS": "", "COSMOS__clientId": "id", settings[0]: settings[1]})
+		require.NoError(t, err)
+		require.Equal(t, want, f.cosmos.connection)
 	}
+	f, err = indexed(t, strings.Replace(busBinding(""), `"batches"`, `"%A%-%B%/$DeadLetterQueue"`, 1),
+		map[string]string{"SERVICEBUS": serviceBusSetting, "A": "x", "B": "y"})
+	require.NoError(t, err)
+	require.Equal(t, "x-y/$DeadLetterQueue", f.serviceBus.entity)
+	require.Equal(t, serviceBusSetting, f.serviceBus.connection)
+	require.Equal(t, "message", f.trigger)
 }
+
+// withExtension is host.json with a section of extensions.
+func withExtension(name, section string) string {
+	return strings.Replace(hostFile, `"unknown":`, `"extensions":{"`+name+`":`+section+`},"unknown":`, 1)
+}
+
+func busHost(section string) string { return withExtension("serviceBus", section) }
 
 func TestHostFileRefusals(t *testing.T) {
 	handler := `"customHandler":{"description":{"defaultExecutablePath":"handler"}}`
-	for name, c := range map[string]struct {
-		text     string
-		settings map[string]string
-		want     string
-	}{
-		"no JSON":        {`{`, nil, "host.json"},
-		"no version":     {`{` + handler + `}`, nil, "missing the required 'version'"},
-		"version 4.0":    {`{"version":"4.0",` + handler + `}`, nil, "'4.0' is an invalid value for 'version'"},
-		"no handler":     {`{"version":"2.0"}`, nil, "customHandler.description is missing"},
-		"no description": {`{"version":"2.0","customHandler":{}}`, nil, "customHandler.description is missing"},
-		"no path": {
-			`{"version":"2.0","customHandler":{"description":{}}}`, nil, "defaultExecutablePath cannot be empty",
-		},
-		"no such file": {
-			`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"no-such-program"}}}`, nil,
-			"neither a file in the script root nor a program in PATH",
-		},
-		"not executable": {
-			`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"host.json"}}}`,
-			nil, "is not executable",
-		},
-		"a zero timeout": {
-			`{"version":"2.0","functionTimeout":"00:00:00",` + handler + `}`, nil, "functionTimeout",
-		},
-		"a timeout of words": {
-			`{"version":"2.0","functionTimeout":"10m",` + handler + `}`, nil, `functionTimeout "10m"`,
-		},
-		"requests as they are": {
-			strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"enableForwardingHttpRequest":true,`, 1),
-			nil, "not implemented by this emulator",
-		},
-		"requests in a proxy": {
-			strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"enableProxyingHttpRequest":true,`, 1),
-			nil, "not implemented by this emulator",
-		},
-		"another worker": {
-			hostFile, map[string]string{"FUNCTIONS_WORKER_RUNTIME": "node"}, `FUNCTIONS_WORKER_RUNTIME is "node"`,
-		},
-		"a file of another kind": {`{"version":2,` + handler + `}`, nil, "version"},
+	path := func(path string) string { return strings.Replace(hostFile, `"handler"`, `"`+path+`"`, 1) }
+	for text, want := range map[string]string{
+		`{`:                                 "host.json",
+		`{` + handler + `}`:                 "missing the required 'version'",
+		`{"version":"4.0",` + handler + `}`: "'4.0' is an invalid value for 'version'",
+		`{"version":"2.0"}`:                 "customHandler.description is missing",
+		path(""):                            "defaultExecutablePath cannot be empty",
+		path("no-such-program"):             "neither a file in the script root nor a program in PATH",
+		path("host.json"):                   "is not executable",
+		`{"version":"2.0","functionTimeout":"00:00:00",` + handler + `}`:                                          "functionTimeout",
+		`{"version":"2.0","functionTimeout":"10m",` + handler + `}`:                                               `functionTimeout "10m"`,
+		strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"enableForwardingHttpRequest":true,`, 1): "not implemented by this emulator",
+
+		withExtension("http", `{"maxConcurrentRequests":0}`):      "maxConcurrentRequests",
+		withExtension("http", `{"maxConcurrentRequest":7}`):       "the host would ignore it in silence",
+		withExtension("http", `{"dynamicThrottlesEnabled":true}`): "not implemented by this emulator",
+		withExtension("http", `[]`):                               "extensions.http",
+		busHost(`[]`):                                             "extensions.serviceBus",
+		busHost(`{"messageHandlerOptions":{}}`):                   "'messagehandleroptions' is not emulated",
+		busHost(`{"maxConcurrentCalls":0}`):                       "'maxConcurrentCalls' must be 1 or more",
+		busHost(`{"prefetchCount":-1}`):                           "'prefetchCount' must be a whole number that is not negative",
+		busHost(`{"autoCompleteMessages":false}`):                 "'autoCompleteMessages' must be true",
+		busHost(`{"maxAutoLockRenewalDuration":"5 minutes"}`):     "'maxAutoLockRenewalDuration': \"5 minutes\" is not a time span",
+		busHost(`{"maxAutoLockRenewalDuration":"-00:05:00"}`):     "must not be negative",
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRoot(t).file("host.json", c.text)
-			b := prepare(t, r, newControl(t), newFakeClock(), with(func(o *Options) {
-				for name, value := range c.settings {
-					o.Settings[name] = value
-				}
-			}))
-			require.ErrorContains(t, b.Start(t.Context()), c.want)
-			require.ErrorIs(t, b.Wait(), ErrNotStarted)
-		})
+		b := prepare(t, newRoot(t).file("host.json", text), newControl(t), newFakeClock())
+		require.ErrorContains(t, b.Start(t.Context()), want, text)
+		require.ErrorIs(t, b.Wait(), ErrNotStarted)
 	}
+	b := prepare(t, newRoot(t), newControl(t), newFakeClock(),
+		with(func(o *Options) { o.Settings["FUNCTIONS_WORKER_RUNTIME"] = "node" }))
+	require.ErrorContains(t, b.Start(t.Context()), `FUNCTIONS_WORKER_RUNTIME is "node"`)
 	require.ErrorIs(t, New(Options{ScriptRoot: t.TempDir()}).Start(t.Context()), os.ErrNotExist)
 }
 
 func TestHostFile(t *testing.T) {
-	r := newRoot(t).file("host.json",
-		`{"version":"2.0","functionTimeout":"-1","extensions":{"http":{"routePrefix":"v1/"}},"logging":{"x":1},
-		"customHandler":{"description":{"defaultExecutablePath":"sh","arguments":["%A%","%NOPE%"],"workingDirectory":"sub"}}}`)
-	c, err := readHostConfig(r.dir, map[string]string{"A": "b"})
-	require.NoError(t, err)
-	require.Zero(t, c.functionTimeout, "-1 means unlimited")
-	require.Equal(t, "v1", c.http.routePrefix)
-	require.Equal(t, []string{"b", "%NOPE%"}, c.arguments)
-	require.Equal(t, filepath.Join(r.dir, "sub"), c.workDir)
+	read := func(text string) hostConfig {
+		c, err := readHostConfig(newRoot(t).file("host.json", text).dir, nil)
+		require.NoError(t, err)
+		return c
+	}
+	c := read(`{"version":"2.0","logging":{"x":1},"customHandler":{"description":{"defaultExecutablePath":"sh"}}}`)
 	require.True(t, filepath.IsAbs(c.executable), "found in PATH")
-	c, err = readHostConfig(
-		newRoot(t).file("host.json",
-			`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`).dir, nil)
-	require.NoError(t, err)
 	require.Equal(t, 30*time.Minute, c.functionTimeout)
-	require.Equal(t, "api", c.http.routePrefix)
+	require.Equal(t, httpOptions{concurrent: -1, outstanding: -1}, c.http, "not bounded")
+	require.Equal(t, serviceBusOptions{maxCalls: 16, maxRenewal: 5 * time.Minute}, c.serviceBus)
+	require.Equal(t, c.serviceBus, read(busHost(`null`)).serviceBus)
+	require.Zero(t, read(strings.Replace(hostFile, "00:05:00", "-1", 1)).functionTimeout, "unlimited")
+	require.Equal(t, serviceBusOptions{maxCalls: 4, prefetch: 8, maxRenewal: 10 * time.Minute},
+		read(busHost(`{"PrefetchCount":8,"maxConcurrentCalls":"4","maxAutoLockRenewalDuration":"00:10:00"}`)).serviceBus)
 }
 
 func TestOnlyDirectChildFoldersAreFunctions(t *testing.T) {
@@ -397,18 +264,6 @@ func TestNoFunctionsIsOnlyALine(t *testing.T) {
 	require.Zero(t, b.count(HandlerStarted))
 	code, _, _ := b.request("GET", "/", nil)
 	require.Equal(t, 200, code)
-}
-
-func TestDisabledFunctions(t *testing.T) {
-	b := start(t,
-		newRoot(t).function("F", httpFunction).function("G",
-			strings.Replace(httpFunction, "{", `{"disabled":true,`, 1)),
-		with(func(o *Options) { o.Settings["AzureWebJobs.F.Disabled"] = "true" }))
-	require.Equal(t, 2, b.count(FunctionDisabled))
-	for _, path := range []string{"/api/F", "/api/G"} {
-		code, _, _ := b.request("GET", path, nil)
-		require.Equal(t, 404, code)
-	}
 }
 
 func TestTimeSpans(t *testing.T) {

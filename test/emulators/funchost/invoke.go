@@ -9,16 +9,14 @@ import (
 )
 
 // execute runs an invocation with the function's retry policy and returns the reply and error of the last attempt. All
-// attempts carry one invocation id (docs/facts.md F1). ctx
-// ends the waiting between attempts, not an attempt: a custom handler does not learn that its caller is gone.
+// attempts carry one invocation id (docs/facts.md F1). ctx ends the waiting between attempts, not an attempt: a custom
+// handler does not learn that its caller is gone.
 // Source: FunctionExecutorExtensions.cs.
 func (h *Host) execute(ctx context.Context, f *function, p payload) (reply, error) {
 	id := newGUID()
 	var retry *retryContext
-	var pauses *backoff
 	if f.retry != nil {
 		retry = &retryContext{max: f.retry.max}
-		pauses = newBackoff(*f.retry)
 	}
 	for {
 		out, err := h.attempt(f, id, p, retry) //nolint:contextcheck // nothing but the host's own end cuts an attempt short
@@ -31,9 +29,8 @@ func (h *Host) execute(ctx context.Context, f *function, p payload) (reply, erro
 		}
 		retry.count++
 		retry.err = err
-		pause := pauses.next()
-		h.event(Event{Kind: Retry, Function: f.name, RetryCount: retry.count, Delay: pause, Err: err})
-		if !h.clock.Sleep(ctx, pause, waitRetry) {
+		h.event(Event{Kind: Retry, Function: f.name, RetryCount: retry.count, Delay: f.retry.delay, Err: err})
+		if !h.clock.Sleep(ctx, f.retry.delay, waitRetry) {
 			return out, err
 		}
 	}

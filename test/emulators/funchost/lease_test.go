@@ -46,15 +46,6 @@ func TestStartFromBeginningActsOnlyUntilTheFirstCheckpoint(t *testing.T) {
 	require.Empty(t, late.control.seen(), "set later, startFromBeginning does nothing")
 }
 
-func TestStartFromTime(t *testing.T) {
-	store := newFakeCosmos(1)
-	store.put(0, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), `"before"`)
-	store.put(0, time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC), `"after"`)
-	b := start(t, newRoot(t).function("F", cosmosFn(`,"startFromTime":"2026-01-02T00:00:00Z"`, "")), store.uses())
-	b.await(Checkpoint)
-	require.Equal(t, `["after"]`, b.control.seen()[0].documents(t))
-}
-
 func TestTwoHostsWithOnePrefixSplitTheRanges(t *testing.T) {
 	store, clock, c := newFakeCosmos(2), newFakeClock(), newControl(t)
 	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
@@ -114,14 +105,6 @@ func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
 	clock.advance(13 * time.Second) // 65 s
 	b.await(LeaseAcquired)
 	require.Equal(t, b.await(LeaseAcquired).Owner, store.lease(t, 0).Owner)
-}
-
-func TestLeaseIntervalsComeFromTheBinding(t *testing.T) {
-	properties := `,"leaseAcquireInterval":2000,"leaseRenewInterval":3000,"leaseExpirationInterval":4000`
-	b := start(t, newRoot(t).function("F", cosmosFn(properties, "")), newFakeCosmos(1).uses())
-	require.Equal(t, []time.Duration{2 * time.Second}, b.clock.wait(t, waitLeaseAcquire, 1))
-	require.Equal(t, []time.Duration{3 * time.Second}, b.clock.wait(t, waitLeaseRenew, 1))
-	require.Equal(t, 4*time.Second, b.functions[0].cosmos.expire)
 }
 
 func TestALeaseIsRenewedWhileABatchRuns(t *testing.T) {
@@ -217,19 +200,6 @@ func TestAFreeLeaseHasTheOwnerNull(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &back))
 		require.Equal(t, owner, back.Owner)
 	}
-}
-
-func TestOnlyOneOfTwoAcquires(t *testing.T) {
-	store := newFakeCosmos(1)
-	require.NoError(t, store.create(t.Context(), lease{ID: "x"}))
-	l, err := store.read(t.Context(), "x")
-	require.NoError(t, err)
-	me := &leaseManager{store: store, owner: "me", now: time.Now}
-	you := &leaseManager{store: store, owner: "you", now: time.Now}
-	_, err = me.acquire(t.Context(), l)
-	require.NoError(t, err)
-	_, err = you.acquire(t.Context(), l)
-	require.ErrorIs(t, err, errLeaseLost)
 }
 
 func TestLeasesToTake(t *testing.T) {

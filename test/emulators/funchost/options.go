@@ -41,10 +41,6 @@ type Options struct {
 	OnEvent func(Event)
 	// OnConsole, if set, is called for every line the handler prints.
 	OnConsole func(ConsoleLine)
-	// LeaveHandler leaves the handler's process behind when the host stops or dies, as the real host did once
-	// (docs/facts.md F23). The caller ends it. Without it the host kills the handler, and the kernel does when the host
-	// is killed.
-	LeaveHandler bool
 	// Tune shortens intervals. It is for tests and local stacks: zero values mean the host's own.
 	Tune Tune
 }
@@ -68,10 +64,10 @@ type Tune struct {
 	ReadyPoll, InitializationTimeout time.Duration
 	// StopTimeout is how long Stop waits for running invocations before the handler is killed (host: 10 s), wall time.
 	StopTimeout time.Duration
-	// HealthPing is the interval of GET / to a running handler (10 s).
-	HealthPing time.Duration
 	// Schedules replaces the schedule of a timerTrigger, by the function's name.
 	Schedules map[string]string
+	// ServiceBusRetry replaces the first pause of the Service Bus client before it reports an error.
+	ServiceBusRetry time.Duration
 	// FeedPoll, LeaseAcquire, LeaseExpiration and LeaseRenew replace the values of every cosmosDBTrigger.
 	FeedPoll, LeaseAcquire, LeaseExpiration, LeaseRenew time.Duration
 }
@@ -118,7 +114,6 @@ func (o Options) withDefaults() Options {
 	o.Tune.ReadyPoll = orDefault(o.Tune.ReadyPoll, 25*time.Millisecond)
 	o.Tune.InitializationTimeout = orDefault(o.Tune.InitializationTimeout, 30*time.Second)
 	o.Tune.StopTimeout = orDefault(o.Tune.StopTimeout, 10*time.Second)
-	o.Tune.HealthPing = orDefault(o.Tune.HealthPing, 10*time.Second)
 	return o
 }
 

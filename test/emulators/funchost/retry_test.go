@@ -9,7 +9,7 @@ import (
 )
 
 func TestExponentialBackoff(t *testing.T) {
-	p := newBackoff(retryPolicy{exponential: true, minimum: 5 * time.Second, maximum: time.Minute})
+	p := newBackoff(5*time.Second, time.Minute)
 	p.factor = func() float64 { return 1 }
 	var got []time.Duration
 	for range 7 {

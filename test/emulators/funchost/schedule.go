@@ -10,36 +10,15 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// schedule gives the ticks of a timer. All times are in the host's zone.
-type schedule interface {
-	// next is the first tick after t.
-	next(t time.Time) (time.Time, error)
-}
-
-// parseSchedule reads what the host takes: an NCRONTAB expression of six fields, or five (seconds are 0 then), or a
-// time span for a constant interval (TimerSchedule.cs, CronSchedule.cs).
-func parseSchedule(text string) (schedule, error) {
-	fields := strings.Fields(text)
-	if len(fields) == 5 {
-		fields = append([]string{"0"}, fields...)
-	}
-	if len(fields) == 6 {
+// parseSchedule reads an NCRONTAB expression of six fields (CronSchedule.cs). All times are in the host's zone.
+func parseSchedule(text string) (cronSchedule, error) {
+	if fields := strings.Fields(text); len(fields) == 6 {
 		if s, err := parseCron(fields); err == nil {
 			return s, nil
 		}
 	}
-	if d, err := parseTimeSpan(text); err == nil && d > 0 {
-		return constantSchedule(d), nil
-	}
-	return nil,
-		fmt.Errorf(
-			"the schedule expression '%s' was not recognized as a valid cron expression or timespan string", text)
+	return cronSchedule{}, fmt.Errorf("the schedule expression '%s' was not recognized as a valid cron expression", text)
 }
-
-// constantSchedule ticks a fixed time after the last tick.
-type constantSchedule time.Duration
-
-func (s constantSchedule) next(t time.Time) (time.Time, error) { return t.Add(time.Duration(s)), nil }
 
 // cronSchedule is six fields {second} {minute} {hour} {day} {month} {day of week}.
 type cronSchedule struct {
@@ -100,23 +79,16 @@ func (s cronSchedule) next(t time.Time) (time.Time, error) {
 
 // tooFrequent says whether the host gives up monitoring the schedule: more than one tick a minute
 // (TimerSchedule.cs ShouldDisableScheduleMonitor).
-func tooFrequent(s schedule, now time.Time) bool {
-	switch s := s.(type) {
-	case constantSchedule:
-		return time.Duration(s) < time.Minute
-	case cronSchedule:
-		for _, field := range s.others {
-			if field != "*" {
-				return false
-			}
-		}
-		first, err := s.next(now)
-		if err != nil {
+func tooFrequent(s cronSchedule, now time.Time) bool {
+	for _, field := range s.others {
+		if field != "*" {
 			return false
 		}
-		second, err := s.next(first)
-		return err == nil && second.Before(now.Add(time.Minute))
-	default:
+	}
+	first, err := s.next(now)
+	if err != nil {
 		return false
 	}
+	second, err := s.next(first)
+	return err == nil && second.Before(now.Add(time.Minute))
 }

@@ -20,7 +20,7 @@ const defaultFunctionTimeout = 30 * time.Minute
 // hostConfig is what the host takes from host.json; everything else in the file is ignored, as the host ignores it.
 type hostConfig struct {
 	bundleID, bundleVersion string
-	executable, workDir     string
+	executable              string
 	arguments               []string
 	functionTimeout         time.Duration // 0 = unlimited
 	http                    httpOptions
@@ -35,7 +35,6 @@ type hostJSON struct {
 	CustomHandler   *struct {
 		Description *struct {
 			DefaultExecutablePath string   `json:"defaultExecutablePath"`
-			WorkingDirectory      string   `json:"workingDirectory"`
 			Arguments             []string `json:"arguments"`
 		} `json:"description"`
 		EnableForwardingHTTPRequest bool `json:"enableForwardingHttpRequest"`
@@ -97,14 +96,8 @@ func readHostConfig(root string, settings map[string]string) (hostConfig, error)
 		return hostConfig{}, err
 	}
 	description := file.CustomHandler.Description
-	for _, argument := range description.Arguments {
-		config.arguments = append(config.arguments, expandEnvironment(argument, settings))
-	}
-	config.workDir = root
-	if dir := expandEnvironment(description.WorkingDirectory, settings); dir != "" {
-		config.workDir = joined(root, dir)
-	}
-	config.executable, err = findExecutable(root, expandEnvironment(description.DefaultExecutablePath, settings))
+	config.arguments = description.Arguments
+	config.executable, err = findExecutable(root, description.DefaultExecutablePath)
 	return config, err
 }
 
@@ -156,21 +149,6 @@ func joined(root, path string) string {
 		return path
 	}
 	return filepath.Join(root, path)
-}
-
-// expandEnvironment replaces %NAME% by the setting or environment variable of that name and leaves unknown ones as they
-// are (Environment.ExpandEnvironmentVariables).
-func expandEnvironment(text string, settings map[string]string) string {
-	return percentName.ReplaceAllStringFunc(text, func(match string) string {
-		name := strings.Trim(match, "%")
-		if value, ok := settings[name]; ok {
-			return value
-		}
-		if value, ok := os.LookupEnv(name); ok {
-			return value
-		}
-		return match
-	})
 }
 
 // Names and placeholders. Sources: Utility.cs FunctionNameValidationRegex and BindingNameValidationRegex.

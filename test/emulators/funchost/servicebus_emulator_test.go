@@ -16,17 +16,14 @@ import (
 
 // onBus points a host's connection at the Service Bus emulator.
 func onBus(server *servicebustest.Server) func(*Host, *Options) {
-	return with(func(o *Options) { o.Settings["SERVICEBUS"] = server.ConnectionString() })
+	return with(func(o *Options) {
+		o.Settings["SERVICEBUS"], o.Tune.ServiceBusRetry = server.ConnectionString(), 50*time.Millisecond
+	})
 }
 
 // onWallTime lets a host pause in real time, for what happens between two processes.
 func onWallTime() func(*Host, *Options) {
 	return with(func(o *Options) { o.Clock = systemClock{} })
-}
-
-// quick is a host.json whose client tries again soon.
-func quick(more string) string {
-	return busHost(`{"clientRetryOptions":{"delay":"00:00:00.05","maxDelay":"00:00:00.2"}` + more + `}`)
 }
 
 func busStart(t *testing.T, queue servicebus.Queue) *servicebustest.Server {
@@ -134,7 +131,7 @@ func TestALockLostOverTheWire(t *testing.T) {
 	c := newControl(t)
 	g := c.gate()
 	b := prepare(t,
-		newRoot(t).file("host.json", quick(`,"maxAutoLockRenewalDuration":"00:00:00"`)).function("F", busBinding("")),
+		newRoot(t).file("host.json", busHost(`{"maxAutoLockRenewalDuration":"00:00:00"}`)).function("F", busBinding("")),
 		c, newFakeClock(), onBus(server))
 	b.run()
 	g.wait(t, 1)
@@ -157,7 +154,7 @@ func TestServiceBusGoesAwayWhileAMessageIsProcessed(t *testing.T) {
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(),
+	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(),
 		onBus(server), onWallTime())
 	b.run()
 	g.wait(t, 1)
@@ -180,7 +177,7 @@ func TestServiceBusThatIsAwayIsAskedNowAndThen(t *testing.T) {
 	server := busStart(t, servicebus.Queue{})
 	server.Down()
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
-	b := start(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), onBus(server))
+	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
 	last := time.Duration(0)
 	for i := range 8 {
 		pause := b.clock.wait(t, waitReceive, 1)[0]
@@ -201,7 +198,7 @@ func TestServiceBusThatIsAwayIsAskedNowAndThen(t *testing.T) {
 func TestASettlementWithoutAnAnswerIsTriedByTheLockToken(t *testing.T) {
 	t.Parallel()
 	server := busStart(t, servicebus.Queue{})
-	q := openQueue(t, server, defaultServiceBusOptions().retry)
+	q := openQueue(t, server)
 	q.timeout = 2 * time.Second // room for the second try on a busy machine
 	for _, c := range []struct {
 		settle func(context.Context, *delivery) error
@@ -281,7 +278,7 @@ func TestTwoHostsShareAQueue(t *testing.T) {
 	for range messages {
 		server.Send("batches", servicebus.Outgoing{Body: []byte("x")})
 	}
-	r := newRoot(t).file("host.json", quick(`,"maxConcurrentCalls":2`)).function("F", busBinding(""))
+	r := newRoot(t).file("host.json", busHost(`{"maxConcurrentCalls":2}`)).function("F", busBinding(""))
 	first, second := start(t, r, onBus(server)), start(t, r, onBus(server))
 	require.Eventually(t, func() bool { return server.Counts("batches").Active == 0 }, patience, 5*time.Millisecond)
 	require.NoError(t, first.Stop())
@@ -307,7 +304,7 @@ func TestAConnectionLostUnnoticed(t *testing.T) {
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).file("host.json", quick(`,"maxConcurrentCalls":1`)).function("F", busBinding("")), c,
+	b := prepare(t, newRoot(t).file("host.json", busHost(`{"maxConcurrentCalls":1}`)).function("F", busBinding("")), c,
 		newFakeClock(), onBus(server), onWallTime())
 	b.run()
 	g.wait(t, 1)
@@ -321,13 +318,10 @@ func TestAConnectionLostUnnoticed(t *testing.T) {
 	require.Len(t, c.seen(), 2)
 }
 
-func openQueue(t *testing.T, server *servicebustest.Server, retry serviceBusRetry) *queueReceiver {
+func openQueue(t *testing.T, server *servicebustest.Server) *queueReceiver {
 	t.Helper()
 	opened, err := openServiceBus(
-		&serviceBusTrigger{
-			connection: server.ConnectionString(), entity: "batches",
-			serviceBusOptions: serviceBusOptions{retry: retry},
-		})
+		&serviceBusTrigger{connection: server.ConnectionString(), entity: "batches", retryDelay: clientRetryDelay})
 	require.NoError(t, err)
 	q, is := opened.(*queueReceiver)
 	require.True(t, is)

@@ -2,11 +2,15 @@ package funchost
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeBus is one queue in memory, with locks that expire only when a test says so.
@@ -152,4 +156,23 @@ func (f *fakeBus) read(what func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	what()
+}
+
+const serviceBusSetting = "Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=k;SharedAccessKey=secret=;UseDevelopmentEmulator=true;"
+
+// busBinding is a good serviceBusTrigger with some more properties.
+func busBinding(properties string) string {
+	return fmt.Sprintf(
+		`{"bindings":[{"type":"serviceBusTrigger","name":"message","direction":"in","queueName":"batches","connection":"SERVICEBUS"%s}]}`, properties)
+}
+
+func TestAFunctionWhoseQueueIsNotSetIsNotIndexedAndTheOthersRun(t *testing.T) {
+	bus := newFakeBus()
+	text := strings.Replace(busBinding(""), `"batches"`, `"%BATCHES_QUEUE%"`, 1)
+	b := start(t, newRoot(t).function("Bad", text).function("Good", busBinding("")), bus.uses())
+	e := b.await(FunctionRefused)
+	require.Equal(t, "Bad", e.Function)
+	require.ErrorContains(t, e.Err, "'%BATCHES_QUEUE%' does not resolve to a value: set it in the app settings")
+	bus.put("a", "x")
+	require.Equal(t, "Good", b.await(MessageCompleted).Function)
 }

@@ -66,7 +66,7 @@ func (h *Host) listenServiceBus(ctx context.Context, f *function) error {
 }
 
 func (l *serviceBusListener) newPauses() *backoff {
-	return newBackoff(retryPolicy{exponential: true, minimum: receivePauseMin, maximum: receivePauseMax})
+	return newBackoff(receivePauseMin, receivePauseMax)
 }
 
 func (l *serviceBusListener) event(e Event) {
@@ -157,17 +157,14 @@ func (l *serviceBusListener) invoke(ctx context.Context, d *delivery) error {
 }
 
 // settle completes a message whose invocation succeeded and gives back at once, without a pause, one whose invocation
-// failed. Three cases are neither: with autoCompleteMessages off nothing completes the message; when the host stopped
-// meanwhile a success doesn't count any more; and when the host was gone before the invocation ended nothing can settle
-// it, so that the lock has to expire.
+// failed. Two cases are neither: when the host stopped meanwhile a success doesn't count any more; and when the host was
+// gone before the invocation ended nothing can settle it, so that the lock has to expire.
 func (l *serviceBusListener) settle(ctx context.Context, r *receiving, d *delivery, failed error) {
 	switch {
 	case failed != nil && l.host.dispatcher.ended():
 		l.event(l.about(d, Event{Kind: MessageLeft, Err: failed}))
 	case failed != nil || over(ctx):
 		l.abandon(ctx, r, d, failed)
-	case !l.trigger.autoComplete:
-		l.event(l.about(d, Event{Kind: MessageLeft, Text: "autoCompleteMessages is false"}))
 	default:
 		l.settled(d, MessageCompleted, nil, r.complete(context.WithoutCancel(ctx), d))
 	}
@@ -198,7 +195,7 @@ func (l *serviceBusListener) keepLock(ctx context.Context, r *receiving, d *deli
 	clock, began := l.host.clock, l.host.clock.Now()
 	for d.LockedUntil != nil {
 		pause := renewPause(d.LockedUntil.Sub(clock.Now()))
-		if limit := l.trigger.maxRenewal; limit >= 0 && clock.Now().Add(pause).Sub(began) > limit {
+		if clock.Now().Add(pause).Sub(began) > l.trigger.maxRenewal {
 			return
 		}
 		if !clock.Sleep(ctx, pause, waitLock) {

@@ -58,9 +58,7 @@ const (
 func openServiceBus(t *serviceBusTrigger) (messageReceiver, error) {
 	client, err := azservicebus.NewClientFromConnectionString(t.connection, &azservicebus.ClientOptions{
 		RetryOptions: azservicebus.RetryOptions{
-			// Without a single retry a client never recovers from a dropped connection.
-			MaxRetries: int32(max(t.retry.max, 1)), RetryDelay: max(t.retry.delay, time.Millisecond),
-			MaxRetryDelay: t.retry.maxDelay,
+			MaxRetries: 3, RetryDelay: t.retryDelay, MaxRetryDelay: time.Minute,
 		},
 	})
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 
 // timerTrigger is a timerTrigger binding, resolved.
 type timerTrigger struct {
-	schedule     schedule
-	runOnStartup bool
-	useMonitor   bool
+	schedule   cronSchedule
+	useMonitor bool
 }
 
 func (x indexer) timerTrigger(functionName string, b binding) (*timerTrigger, error) {
 	r := reader{binding: b, settings: x.settings}
 	text := r.required("schedule")
-	t := &timerTrigger{runOnStartup: r.flag("runOnStartup")}
+	r.only("type name direction schedule usemonitor")
+	t := &timerTrigger{}
 	monitor, err := b.flag("useMonitor", true)
 	if err != nil {
 		r.fail(err)
 	}
 	t.useMonitor = monitor
 	if r.errs != nil {
-		return nil, r.errs[0]
+		return nil, r.problem()
 	}
 	if tuned, ok := x.tune.Schedules[functionName]; ok {
 		text = tuned
@@ -108,8 +108,8 @@ func (h *Host) listenTimer(ctx context.Context, f *function) error {
 		return err
 	}
 	h.event(Event{Kind: ListenerStarted, Function: f.name})
-	if pastDue || f.timer.runOnStartup {
-		if err := l.invoke(ctx, pastDue, true); err != nil {
+	if pastDue {
+		if err := l.invoke(ctx, true, true); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ type worker struct {
 func startWorker(h *Host, port string) (*worker, error) {
 	w := &worker{id: newGUID(), exited: make(chan struct{}), dealt: make(chan struct{})}
 	w.cmd = exec.Command(h.config.executable, h.config.arguments...) //nolint:noctx // the host kills it itself, and only with SIGKILL
-	w.cmd.Dir = h.config.workDir
+	w.cmd.Dir = h.root
 	w.cmd.Env = append(w.cmd.Env, h.options.Env...)
 	for name, value := range h.options.Settings {
 		w.cmd.Env = append(w.cmd.Env, name+"="+value)
@@ -49,9 +49,7 @@ func startWorker(h *Host, port string) (*worker, error) {
 	w.cmd.WaitDelay = time.Second
 	out, errOut := &lineWriter{emit: h.console(false)}, &lineWriter{emit: h.console(true)}
 	w.cmd.Stdout, w.cmd.Stderr = out, errOut
-	if !h.options.LeaveHandler {
-		dieWithHost(w.cmd)
-	}
+	dieWithHost(w.cmd)
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // dieWithHost: the thread must live as long as the process
