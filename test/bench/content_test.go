@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -52,15 +53,19 @@ func makeDoc(t testing.TB, line int64, turn int, code string) doc {
 	for i := range dups {
 		dups[i] = line + 1 + int64(i)
 	}
+	part := fmt.Sprintf("%05d/%d", r.IntN(100000), r.IntN(10))
 	raw, err := json.Marshal(map[string]any{
-		"id":                       id,
-		"_ts":                      at.Unix(),
-		"_etag":                    `"0001"`,
+		"id": id, "_ts": at.Unix(), "_etag": `"0001"`,
 		"request_details":          map[string]any{"sys_name": "web"},
 		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
 		"post-processing":          map[string]any{"duplicate_detail_uids": dups},
-		"process_output":           output(r, at, code),
-		"sql_writer":               map[string]any{"status": "pending", "retry_count": 0},
+		"process_output": map[string]any{
+			"manufacturer_name": words(r, 3) + " GmbH & Co. Müller", "part_number": part,
+			"unspsc":              cmp.Or(code, fmt.Sprintf("%08d", 10000000+r.IntN(80000000))),
+			"cleaned_description": words(r, 40) + ", 1/2 in NPT",
+			"web_search_url":      "https://parts.example/?q=" + part + "&terms=" + strings.ReplaceAll(words(r, 18), " ", "+"),
+		},
+		"sql_writer": map[string]any{"status": "pending", "retry_count": 0},
 	})
 	require.NoError(t, err)
 	raw = []byte(fill.Document(string(raw)))
@@ -70,50 +75,16 @@ func makeDoc(t testing.TB, line int64, turn int, code string) doc {
 	return doc{raw: raw, item: commit.ItemOf(d)}
 }
 
-// output is a process_output with a value for every column: 1 to 1.5 KB in all, most of it description and address.
-func output(r *rand.Rand, at time.Time, code string) map[string]any {
-	if code == "" {
-		code = fmt.Sprintf("%08d", 10000000+r.IntN(80000000))
-	}
-	part := fmt.Sprintf("%c%c-%05d/%d", 'A'+r.IntN(26), 'A'+r.IntN(26), r.IntN(100000), r.IntN(10))
-	confidence := func() json.Number { return json.Number(fmt.Sprintf("0.%04d", 1+r.IntN(9998))) }
-	stage := func() string { return pick(r, "catalog_match", "web_search", "classifier", "rules") }
-	return map[string]any{
-		"manufacturer_name":            words(r, 3) + " GmbH & Co. Müller",
-		"manufacturer_name_confidence": confidence(),
-		"manufacturer_name_stage":      stage(),
-		"part_number":                  part,
-		"part_number_confidence":       confidence(),
-		"part_number_stage":            stage(),
-		"unspsc":                       code,
-		"unspsc_confidence":            confidence(),
-		"unspsc_stage":                 stage(),
-		"upc":                          fmt.Sprintf("%012d", r.Int64N(1_000_000_000_000)),
-		"aks_part_number":              fmt.Sprintf("AKS-%07d", r.IntN(10_000_000)),
-		"cleaned_description":          words(r, 35) + ", 1/2 in NPT",
-		"data_verified":                r.IntN(2) == 0,
-		"web_search_url": "https://parts.example/search?q=" + part + "&lang=en&terms=" +
-			strings.ReplaceAll(words(r, 16), " ", "+"),
-		"stage":                   stage(),
-		"invoice_line_status":     pick(r, "RC-AI", "DS1"),
-		"processing_started_at":   stamp(at.Add(time.Duration(r.IntN(1_000_000)) * time.Microsecond)),
-		"processing_completed_at": stamp(at.Add(time.Second + time.Duration(r.IntN(5_000_000))*time.Microsecond)),
-	}
-}
-
 // words makes a text of n words.
 func words(r *rand.Rand, n int) string {
+	from := strings.Fields("valve brass zinc-plated connector bearing pressure gauge 0-10_bar gloves cartridge filter 5_µm " +
+		"O-ring nitrile proximity switch coupling thread sealant")
 	list := make([]string, n)
 	for i := range list {
-		list[i] = pick(r, "valve", "brass", "zinc-plated", "connector", "bearing", "pressure",
-			"gauge", "0-10 bar", "gloves",
-			"cartridge", "filter", "5 µm", "O-ring", "nitrile", "proximity", "switch", "coupling",
-			"cable gland", "thread", "sealant")
+		list[i] = from[r.IntN(len(from))]
 	}
 	return strings.Join(list, " ")
 }
-
-func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
 
 // stamp prints a time as the programs that produce results do.
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04:05.000000-07:00") }

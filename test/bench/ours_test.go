@@ -41,9 +41,7 @@ func oursWays(sink commit.Sink, connections int, count func(requests int)) []way
 	}
 	ways := []way{
 		{name: ours1, call: 1, write: write(0, 1)},
-		{name: ours25, call: 25, write: write(0, 1)},
 		{name: ours100, call: 100, write: write(0, 1)},
-		{name: ours500, call: 500, write: write(0, 1)},
 		{name: oursBad, call: 100, oneBad: true, write: write(1, 1)},
 	}
 	if connections > 1 {

@@ -144,10 +144,22 @@ func newOriginal(mark string) original {
 	return o
 }
 
-// way writes with exec, which runs one of the statements on the connection: args are the key and the columns' values.
-func (o original) way(
-	db *sql.Conn, m member, exec func(ctx context.Context, statement int, args []any) (sql.Result, error),
-) way {
+// prepare keeps a statement for a connection.
+func prepare(t testing.TB, db *sql.Conn, text string) *sql.Stmt {
+	t.Helper()
+	s, err := db.PrepareContext(context.Background(), text)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() }) // its connection may be gone
+	return s
+}
+
+// way writes over one connection.
+func (o original) way(t testing.TB, db *sql.Conn, m member) way {
+	t.Helper()
+	var prepared [3]*sql.Stmt
+	for i, text := range o.texts {
+		prepared[i] = prepare(t, db, text)
+	}
 	columns := invoice.Columns()
 	line := func(ctx context.Context, id int64, values []invoice.Value) error {
 		run := func(statement int) (int64, error) {
@@ -155,7 +167,7 @@ func (o original) way(
 			for _, p := range o.columns[statement] {
 				args = append(args, m(columns[p], values[p]))
 			}
-			r, err := exec(ctx, statement, args)
+			r, err := prepared[statement].ExecContext(ctx, args...)
 			if err != nil {
 				return 0, err
 			}

@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -37,16 +35,14 @@ func newServer(t testing.TB) *engine {
 	}
 	version := sqlservertest.Version(t, store.DB())
 	e := &engine{
-		name: shortName(version), db: store.DB(), ledger: "sqlwriter.ledger", base: bareProc,
-		distances: []time.Duration{0, 2 * time.Millisecond},
+		name: shortName(version), db: store.DB(), ledger: "sqlwriter.ledger", distances: []time.Duration{0, 2 * time.Millisecond},
 		detailRows: `WITH n AS (SELECT @p1 AS i UNION ALL SELECT i + 1 FROM n WHERE i + 1 < @p2)
 			INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC)
 			SELECT i, N'INV-88041', N'CONN STRN RLF 1/2IN 425' FROM n
 			OPTION (MAXRECURSION 0)`,
 	}
-	refusal := mergeRefused(t, e, version, connect(t, dsn))
 	e.remark = version + "." + durability(e.db) +
-		"\n0 ms is a direct connection; for 2 ms a proxy on loopback adds half of it each way." + refusal
+		"\n0 ms is a direct connection; for 2 ms a proxy on loopback adds half of it each way. (b) is a procedure."
 	e.lane = func(distance time.Duration, direct bool) lane {
 		l := lane{distance: distance, requests: &atomic.Int64{}}
 		dsn := dsn
@@ -55,13 +51,7 @@ func newServer(t testing.TB) *engine {
 		}
 		db := connect(t, dsn)
 		l.trip = roundTrip(t, db)
-		l.ways = []way{
-			serverRow(t, connection(t, connect(t, dsn))), bareWay(t, db, bareText, text(t, "tsql/bare.sql")),
-			bareWay(t, db, bareProc, "dbo.bench_bare"),
-		}
-		if refusal == "" {
-			l.ways = append(l.ways, mergeWay(t, db))
-		}
+		l.ways = []way{serverRow(t, connection(t, connect(t, dsn))), bareWay(db)}
 		l.ways = append(l.ways, oursWays(openStore(t, dsn), 4, func(int) {})...)
 		return l
 	}
@@ -138,26 +128,12 @@ func columnType(c invoice.Column) string {
 // serverRow is (a) with statements that the server keeps for the connection.
 func serverRow(t testing.TB, db *sql.Conn) way {
 	t.Helper()
-	o := newOriginal("@p")
-	var handles [3]int32
-	for i, text := range o.texts {
-		declared := []string{"@p1 bigint"}
-		for n, p := range o.columns[i] {
-			declared = append(declared, fmt.Sprintf("@p%d %s", n+2, columnType(invoice.Columns()[p])))
-		}
-		require.NoError(t,
-			db.QueryRowContext(context.Background(), "DECLARE @h int; EXEC sp_prepare @h OUTPUT, @p1, @p2; SELECT @h",
-				strings.Join(declared, ", "), text).Scan(&handles[i]))
-	}
-	argument := func(c invoice.Column, v invoice.Value) any {
+	return newOriginal("@p").way(t, db, func(c invoice.Column, v invoice.Value) any {
 		if c.Kind == invoice.Integer {
 			n, err := strconv.ParseInt(v.Text, 10, 64)
 			return sql.NullInt64{Int64: n, Valid: err == nil}
 		}
 		return asMember(c, v)
-	}
-	return o.way(db, argument, func(ctx context.Context, statement int, args []any) (sql.Result, error) {
-		return db.ExecContext(ctx, "sp_execute", append([]any{handles[statement]}, args...)...)
 	})
 }
 
@@ -172,70 +148,15 @@ func asMember(c invoice.Column, v invoice.Value) any {
 	return v.Text
 }
 
-// bareWay is (b): a text, or the name of a procedure, with one parameter.
-func bareWay(t testing.TB, db *sql.DB, name, call string) way {
-	t.Helper()
+// bareWay is (b): a procedure with one parameter.
+func bareWay(db *sql.DB) way {
 	request := bareRequest(asMember)
-	return way{name: name, call: 100, write: func(ctx context.Context, docs []doc) error {
+	return way{name: bare, call: 100, write: func(ctx context.Context, docs []doc) error {
 		payload, err := request(docs)
 		if err != nil {
 			return err
 		}
-		_, err = db.ExecContext(ctx, call, sql.Named("request", mssql.NVarCharMax(payload)))
+		_, err = db.ExecContext(ctx, "dbo.bench_bare", sql.Named("request", mssql.NVarCharMax(payload)))
 		return err
 	}}
-}
-
-// mergeWay is the output binding: for each table a transaction with one MERGE. It also asks the server for its
-// properties before each call, and for the tables' columns now and then; that is left out.
-func mergeWay(t testing.TB, pool *sql.DB) way {
-	t.Helper()
-	texts := map[invoice.Table]string{
-		invoice.Detail: text(t, "tsql/merge_detail.sql"), invoice.Tracking: text(t, "tsql/merge_tracking.sql"),
-	}
-	return way{name: mergeName, call: 100, write: func(ctx context.Context, docs []doc) error {
-		db, err := pool.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = db.Close() }() // returns the connection
-		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			var rows []map[string]any
-			for _, d := range docs {
-				for _, id := range lineIDs(d.item) {
-					row, values := map[string]any{invoice.KeyColumn: id},
-						invoice.RowValues(d.item.Values, d.item.Main, id)
-					for i, c := range invoice.Columns() {
-						if c.Table == table {
-							row[c.Name] = asMember(c, values[i])
-						}
-					}
-					rows = append(rows, row)
-				}
-			}
-			payload, err := json.Marshal(rows)
-			if err != nil {
-				return err
-			}
-			if err := inTx(ctx, db, func() error {
-				_, err := db.ExecContext(ctx, texts[table], sql.Named("rowData", mssql.NVarCharMax(payload)))
-				return err
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-}
-
-// mergeRefused says in words why an engine cannot be measured with MERGE; empty when it can. Microsoft's own must.
-func mergeRefused(t testing.TB, e *engine, version string, db *sql.DB) string {
-	t.Helper()
-	err := mergeWay(t, db).write(context.Background(), makeDocs(t, e.lines(t, linesOf), 1, first.turn()))
-	var refused mssql.Error
-	if errors.As(err, &refused) && !sqlservertest.IsReal(version) {
-		return fmt.Sprintf("\nNo (c): this engine refuses it with error %d, %q.", refused.Number, refused.Message)
-	}
-	require.NoError(t, err)
-	return ""
 }

@@ -30,12 +30,10 @@ func newSQLite(t testing.TB) *engine {
 			WHEN NEW.UNSPSC_CD = '%[2]s' BEGIN SELECT RAISE(ABORT, 'refused'); END`, when, refusedCode))
 		require.NoError(t, err)
 	}
-	_, err := db.ExecContext(ctx, "MERGE INTO IVCE_DTL USING (SELECT 1) ON 1 WHEN MATCHED THEN DELETE")
-	require.Error(t, err)
 	e := &engine{
-		db: db, ledger: "sqlwriter_ledger", base: bareText, distances: []time.Duration{0}, file: true,
+		db: db, ledger: "sqlwriter_ledger", distances: []time.Duration{0}, file: true,
 		remark: "A file has no distance; a request is a transaction that writes, and its commit waits for the disk (WAL, synchronous=FULL).\n" +
-			"(b) is prepared once. No (c): SQLite has no MERGE.",
+			"(b) is prepared once.",
 		detailRows: `WITH RECURSIVE n(i) AS (SELECT ?1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
 			INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) SELECT i, 'INV-88041', 'CONN STRN RLF 1/2IN 425' FROM n`,
 	}
@@ -67,26 +65,13 @@ func openSQLite(t testing.TB, path string) *sqlite.Store {
 // sqliteRivals are (a) and (b), their statements prepared once.
 func sqliteRivals(t testing.TB, db *sql.Conn) []way {
 	t.Helper()
-	prepare := func(text string) *sql.Stmt {
-		s, err := db.PrepareContext(context.Background(), text)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = s.Close() }) // its connection may be gone
-		return s
-	}
 	asText := func(_ invoice.Column, v invoice.Value) any {
 		if v.Null {
 			return nil
 		}
 		return v.Text
 	}
-	o := newOriginal("?")
-	var single [3]*sql.Stmt
-	for i, text := range o.texts {
-		single[i] = prepare(text)
-	}
-	row := o.way(db, asText, func(ctx context.Context, statement int, args []any) (sql.Result, error) {
-		return single[statement].ExecContext(ctx, args...)
-	})
+	row := newOriginal("?").way(t, db, asText)
 
 	request := bareRequest(asText)
 	var steps []*sql.Stmt
@@ -97,9 +82,9 @@ func sqliteRivals(t testing.TB, db *sql.Conn) []way {
 			require.NoError(t, err)
 			continue
 		}
-		steps, takes = append(steps, prepare(step)), append(takes, strings.Contains(step, "?1"))
+		steps, takes = append(steps, prepare(t, db, step)), append(takes, strings.Contains(step, "?1"))
 	}
-	return []way{row, {name: bareText, call: 100, write: func(ctx context.Context, docs []doc) error {
+	return []way{row, {name: bare, call: 100, write: func(ctx context.Context, docs []doc) error {
 		payload, err := request(docs)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ const (
 // turn is which of a line's results a kind takes; higher is newer.
 func (k kind) turn() int { return map[kind]int{first: 1, repeat: 2}[k] }
 
-// way is one way to write documents. Its name begins with what it is in the comparison: (a), (b), (c) or (d).
+// way is one way to write documents. Its name begins with what it is in the comparison: (a), (b) or (c).
 type way struct {
 	name string
 	// call is how many documents one call of write takes.
@@ -36,18 +36,14 @@ type way struct {
 	write func(ctx context.Context, docs []doc) error
 }
 
-// The names of the ways. The goals look them up.
+// The names of the ways.
 const (
-	rowByRow  = "(a) row at a time"
-	bareText  = "(b) bare, 100 documents a request, text"
-	bareProc  = "(b) bare, 100 documents a request, procedure"
-	mergeName = "(c) MERGE, 100 documents a call"
-	ours1     = "(d) ours, 1 document a call"
-	ours25    = "(d) ours, 25"
-	ours100   = "(d) ours, 100"
-	ours500   = "(d) ours, 500"
-	oursBad   = "(d) ours, 100, one of them bad"
-	oursBad4  = "(d) ours, 100, one of them bad, four parts at once"
+	rowByRow = "(a) row at a time"
+	bare     = "(b) bare, 100 documents a request"
+	ours1    = "(c) ours, 1 document a call"
+	ours100  = "(c) ours, 100"
+	oursBad  = "(c) ours, 100, one of them bad"
+	oursBad4 = "(c) ours, 100, one of them bad, four parts at once"
 )
 
 // kinds are measured one after the other on the same lines.
