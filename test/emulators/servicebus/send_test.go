@@ -1,7 +1,6 @@
 package servicebus_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -10,19 +9,6 @@ import (
 
 	"sqlwriter/test/emulators/servicebus"
 )
-
-func TestAMessageOverTheLimitIsRefused(t *testing.T) {
-	t.Parallel()
-	s, client := start(t, func(q *servicebus.Queue) { q.MaxMessageSize = 2000 })
-	sender := newSender(t, client)
-	err := sender.SendMessage(deadline(t), &azservicebus.Message{Body: make([]byte, 2000)}, nil)
-	require.ErrorIs(t, err, azservicebus.ErrMessageTooLarge)
-	// The SDK knows the limit and did not even ask. Past it:
-	_, err = s.Control.Send(t.Context(), jobs, servicebus.Outgoing{Body: make([]byte, 2000)})
-	require.ErrorContains(t, err, "a message of 2")
-	require.Zero(t, s.Counts(jobs).Active)
-	send(t, sender, "small")
-}
 
 func TestAFullQueueTakesNoPartOfABatch(t *testing.T) {
 	t.Parallel()
@@ -72,19 +58,6 @@ func TestADuplicateIsDroppedWithinTheWindow(t *testing.T) {
 	require.Equal(t, 1, s.Counts(jobs).Active)
 }
 
-func TestWithoutDetectionOrIDNothingIsADuplicate(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	send(t, newSender(t, client), "a", "a")
-	require.Equal(t, 2, s.Counts(jobs).Active)
-
-	s, client = start(t, detecting)
-	for range 2 {
-		require.NoError(t, newSender(t, client).SendMessage(deadline(t), &azservicebus.Message{Body: []byte("x")}, nil))
-	}
-	require.Equal(t, 2, s.Counts(jobs).Active)
-}
-
 func TestAdvanceDeliversToAWaitingReceiverBeforeItReturns(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
@@ -105,34 +78,4 @@ func TestAdvanceDeliversToAWaitingReceiverBeforeItReturns(t *testing.T) {
 	require.NoError(t, newSender(t, client).SendMessage(deadline(t), later, nil))
 	s.Advance(time.Hour)
 	require.Equal(t, "later", <-got)
-}
-
-func TestControlSends(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	at := s.Now().Add(time.Hour)
-	s.Send(jobs, servicebus.Outgoing{
-		MessageID: "raw", ContentType: "text/plain", Body: []byte{0xff, 0},
-		ApplicationProperties: map[string]any{"k": "v"},
-	})
-	s.Send(jobs, servicebus.Outgoing{MessageID: "text", Body: []byte(`"quoted"`), BodyType: "value"})
-	s.Send(jobs, servicebus.Outgoing{MessageID: "later", ScheduledEnqueueTime: &at})
-	require.Equal(t, 1, s.Counts(jobs).Scheduled)
-	got := receive(t, newReceiver(t, client), 2)
-	require.Equal(t, []byte{0xff, 0}, got[0].Body)
-	require.Equal(t, "text/plain", *got[0].ContentType)
-	require.Equal(t, map[string]any{"k": "v"}, got[0].ApplicationProperties)
-	require.Nil(t, got[1].Body)
-	require.Equal(t, `"quoted"`, got[1].RawAMQPMessage.Body.Value)
-	require.Equal(t, 3, s.Purge(jobs))
-	require.Empty(t, s.Peek(jobs))
-}
-
-func TestAMessageIDHasALimit(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	sender := newSender(t, client)
-	send(t, sender, strings.Repeat("x", 128))
-	require.Error(t, sender.SendMessage(deadline(t), message(strings.Repeat("x", 129)), nil))
-	require.Equal(t, 1, s.Counts(jobs).Active)
 }
