@@ -241,6 +241,24 @@ func TestQueryIsScopedToThePartitionKey(t *testing.T) {
 	require.Equal(t, "1002", header.Get("x-ms-substatus"))
 }
 
+func TestQueryHierarchicalPartitionKey(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/a", func(p *azcosmos.ContainerProperties) {
+		p.PartitionKeyDefinition.Paths = []string{"/a", "/b"}
+	})
+	for i := range 20 {
+		key := pk(fmt.Sprint("a", i%2)).AppendString(fmt.Sprint("b", i%5))
+		_, err := c.CreateItem(ctx, key, fmt.Appendf(nil, `{"id":"%d","a":"a%d","b":"b%d"}`, i, i%2, i%5), nil)
+		require.NoError(t, err)
+	}
+	got, _, err := rows(ctx, c, "SELECT * FROM c", pk("a1"), nil)
+	require.NoError(t, err)
+	require.Len(t, got, 10, "a prefix of the key")
+	got, _, err = rows(ctx, c, "SELECT * FROM c", pk("a1").AppendString("b3"), nil)
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+}
+
 // A limit that no continuation fits is refused, as the service does (docs/facts.md F109).
 func TestQueryContinuationLimit(t *testing.T) {
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0 })
