@@ -1,8 +1,13 @@
 # The two commands of the README are `make run` and `make test`; both do their own set-up with Go and Node only.
 SHELL := /bin/sh
 GO ?= go
+# The flags of the handler's build, for tests and linters too: with others each package would be compiled once more.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath $(GOFLAGS)
 # Many tests wait for processes and deadlines: more of them at a time than there are processors.
 WAITING := -p 4 -parallel 8
+# golangci-lint runs vet, with all of its checks.
+TESTED := -vet=off $(TESTFLAGS)
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
 # Long tests of raced packages that run one goroutine at a time.
@@ -36,7 +41,7 @@ SQLLINT_INPUT := Makefile .sqlfluff test/sqlfluff $(TSQL)
 skips = [ -n "$(CI_BASE)" ] && git diff --quiet "$(CI_BASE)" -- $(2) && echo "$(1): SKIPPED, nothing that it depends on differs from $(CI_BASE)"
 
 .DEFAULT_GOAL := help
-.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants faults fuzz bench stage publish update azurite servicebus browser sdkchecks clean
+.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants faults fuzz bench stage publish update packages azurite servicebus browser sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -48,27 +53,29 @@ servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL 
 	@exec bin/local servers
 
 ctl: ## Build bin/sqlwriterctl, the operators' tool: some seconds after `make run`.
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ -ldflags "-X main.version=$$(git describe --tags --always --dirty 2>/dev/null) -X main.revision=$$(git rev-parse HEAD 2>/dev/null)" ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice
+	$(GO) build -o bin/ -ldflags "-X main.version=$$(git describe --tags --always --dirty 2>/dev/null) -X main.revision=$$(git rev-parse HEAD 2>/dev/null)" ./cmd/sqlwriterctl # the flags of make run: nothing is compiled twice
 
 compiled:
 	@GO='$(GO)' sh cmd/local/compile.sh
 
-test: azurite servicebus ## Run the tests of every package, in two minutes: random histories, crash tests and scenarios in a small size (-short), of the whole stack three end-to-end tests.
-	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
-	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTFLAGS) ./test/e2e
+test: ## Run the tests of every package, in two minutes: random histories, crash tests and scenarios in a small size (-short), of the whole stack three end-to-end tests.
+	@$(MAKE) --no-print-directory -j3 azurite servicebus $(if $(wildcard test/emulators/azurite/node_modules),,packages) # npm waits for the network
+	$(GO) test -short $(WAITING) -timeout 10m $(TESTED) $$($(GO) list ./... | grep -v '/test/e2e$$')
+	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTED) ./test/e2e
 
 check: sqllint lint race e2e pages sdkchecks mutants vuln ## What `make test` leaves out: lint, race, e2e, pages, the vendor's SDKs, the mutants, known vulnerabilities (installs its tools into .tools; needs Python 3 and a C compiler).
 
+race: export CGO_ENABLED := 1
 race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for long ones that run one goroutine at a time). Needs a C compiler.
-	$(GO) test -short $(RACE) $(WAITING) -skip '$(ALONE)' -timeout 15m $(TESTFLAGS) $(RACED)
+	$(GO) test -short $(RACE) $(WAITING) -skip '$(ALONE)' -timeout 15m $(TESTED) $(RACED)
 
 e2e: azurite servicebus browser ## The whole stack end to end (test/e2e but for what `make test` runs of it, cmd/local), and comparisons, crash tests, scenarios and others in their daily size. SEED=n: random histories from there.
 	@echo "random histories begin at seed $(SEED): SEED=$(SEED) make e2e repeats them"
-	$(GO) test -timeout 20m -skip '$(SMOKES)' $(TESTFLAGS) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
-	$(GO) test -timeout 10m -run '$(DAILY)' $(TESTFLAGS) ./internal/commit ./internal/app ./internal/invoice ./handlers ./cmd/sqlwriterctl
+	$(GO) test -timeout 20m -skip '$(SMOKES)' $(TESTED) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
+	$(GO) test -timeout 10m -run '$(DAILY)' $(TESTED) ./internal/commit ./internal/app ./internal/invoice ./handlers ./cmd/sqlwriterctl
 
 pages: browser ## The operators' pages in a headless Chromium: axe-core, keyboard, phone, without JavaScript, polling (Linux on x86_64).
-	@$(call skips,pages,$(PAGES_INPUT)) || $(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./test/browser
+	@$(call skips,pages,$(PAGES_INPUT)) || $(GO) test -count=1 -timeout 20m $(TESTED) ./test/browser
 
 storybook: browser ## Write every page in every state into .storybook (index.html), with pictures; and the pictures of docs/pages.md.
 	$(GO) test ./test/browser -run '^TestStorybook$$' -count=1 -timeout 20m -storybook $(CURDIR)/.storybook
@@ -76,7 +83,7 @@ storybook: browser ## Write every page in every state into .storybook (index.htm
 # -count=1: what Node reads is unknown to Go's cache of test results.
 SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
 sdkchecks: servicebus $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) ## The vendor's JavaScript SDKs against the emulators, and its parser of KQL over deploy/alerts.
-	@$(call skips,sdkchecks,$(SDKCHECKS_INPUT)) || $(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/sdkchecks/...
+	@$(call skips,sdkchecks,$(SDKCHECKS_INPUT)) || $(GO) test -count=1 -timeout 10m $(TESTED) ./test/sdkchecks/...
 test/sdkchecks/%/node_modules/.package-lock.json: test/sdkchecks/%/package-lock.json
 	cd test/sdkchecks/$* && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 
@@ -124,6 +131,8 @@ publish: ## Publish to a function app and check that it runs every function: mak
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
 	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
+packages:
+	@$(GO) list -test -export -deps ./... >/dev/null # compiles, links nothing
 azurite: test/emulators/azurite/node_modules/.package-lock.json
 test/emulators/azurite/node_modules/.package-lock.json: test/emulators/azurite/package-lock.json
 	cd test/emulators/azurite && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		<-ctx.Done()
 		fmt.Println("polite ended")
 	case "stubborn":
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1) // else the runtime sees a deadlock in what follows
 		fmt.Println("stubborn ready", os.Getpid())
 		select {}
 	case "failing":
