@@ -38,6 +38,7 @@ const stamped = `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}-0[56]:00$`
 // The five examples of the requirements (000, "Examples"), each from its document to its final document, through the
 // host, on the requirements' partition key. What the product does otherwise on purpose is said where it is asserted.
 func TestTheFiveExamplesOfTheRequirements(t *testing.T) {
+	t.Parallel() // the fourth waits for more than a minute
 	for _, e := range []struct {
 		name string
 		run  func(t *testing.T)
