@@ -75,31 +75,6 @@ func TestDocumentPartitionKeyMustMatchTheHeader(t *testing.T) {
 	require.Equal(t, 201, got, "[{}] is the key of a document without the member")
 }
 
-func TestDocumentSizeAndPayload(t *testing.T) {
-	ctx := context.Background()
-	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
-	body := func(n int) []byte { return []byte(`{"id":"big","text":"` + strings.Repeat("é", n/2) + `"}`) }
-	_, err := c.UpsertItem(ctx, pk("big"), body(2<<20-1000), nil)
-	require.NoError(t, err)
-	_, err = c.UpsertItem(ctx, pk("big"), body(2<<20-100), nil)
-	requireStatus(t, 413, err) // the members the service adds count too
-	for _, n := range []int{3 << 20, 5 << 20} {
-		_, err = c.UpsertItem(ctx, pk("big"), body(n), nil)
-		requireStatus(t, 413, err)
-	}
-	var ops azcosmos.PatchOperations
-	ops.AppendSet("/more", strings.Repeat("x", 2000))
-	_, err = c.PatchItem(ctx, pk("big"), "big", ops, nil)
-	requireStatus(t, 413, err)
-	for _, bad := range []string{
-		`{"id":"x"`, `[]`, `"x"`, `{"id":"x","n":1e400}`, `{"id":"x","n":NaN}`, "{\"id\":\"x\",\"s\":\"\xff\"}",
-		`{"id":"x","d":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
-	} {
-		_, err = c.CreateItem(ctx, pk("x"), []byte(bad), nil)
-		requireStatus(t, 400, err)
-	}
-}
-
 func TestDocumentNumbersComeBackAsWritten(t *testing.T) {
 	ctx := context.Background()
 	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")

@@ -26,9 +26,6 @@ func TestPatchOperations(t *testing.T) {
 		"set whole object": {
 			`{"op":"set","path":"/a","value":{}}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `{}`, 1),
 		},
-		"set null": {
-			`{"op":"set","path":"/a","value":null}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `null`, 1),
-		},
 		"set nested": {
 			`{"op":"set","path":"/a/b","value":9007199254740993}`,
 			strings.Replace(patchBase, `"b":1`, `"b":9007199254740993`, 1),
@@ -36,21 +33,8 @@ func TestPatchOperations(t *testing.T) {
 		"add nested new": {
 			`{"op":"add","path":"/a/z","value":true}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":true`, 1),
 		},
-		"add existing replaces": {
-			`{"op":"add","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1),
-		},
-		"replace": {
-			`{"op":"replace","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1),
-		},
-		"remove": {`{"op":"remove","path":"/a/c"}`, strings.Replace(patchBase, `,"c":null`, ``, 1)},
 		"incr": {
 			`{"op":"incr","path":"/a/b","value":-3}`, strings.Replace(patchBase, `"b":1`, `"b":-2`, 1),
-		},
-		"incr by a fraction": {
-			`{"op":"incr","path":"/a/b","value":0.5}`, strings.Replace(patchBase, `"b":1`, `"b":1.5`, 1),
-		},
-		"incr absent starts at 0": {
-			`{"op":"incr","path":"/a/z","value":5}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":5`, 1),
 		},
 		"incr past 64 bits": {
 			`{"op":"set","path":"/a/b","value":9223372036854775807},{"op":"incr","path":"/a/b","value":1}`,
@@ -59,23 +43,11 @@ func TestPatchOperations(t *testing.T) {
 		"escaped slash": {
 			`{"op":"set","path":"/x~1y","value":5}`, strings.Replace(patchBase, `"x/y":1`, `"x/y":5`, 1),
 		},
-		"escaped tilde": {
-			`{"op":"set","path":"/m~0n","value":5}`, strings.Replace(patchBase, `"m~n":2`, `"m~n":5`, 1),
-		},
 		"array append": {
 			`{"op":"add","path":"/list/-","value":4}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,3,4]`, 1),
 		},
 		"array insert": {
 			`{"op":"add","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,2,3]`, 1),
-		},
-		"array set": {
-			`{"op":"set","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,3]`, 1),
-		},
-		"array remove": {
-			`{"op":"remove","path":"/list/0"}`, strings.Replace(patchBase, `[1,2,3]`, `[2,3]`, 1),
-		},
-		"array incr": {
-			`{"op":"incr","path":"/list/2","value":1}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,4]`, 1),
 		},
 		"ttl may be patched": {
 			`{"op":"set","path":"/ttl","value":-1}`, strings.TrimSuffix(patchBase, "}") + `,"ttl":-1}`,
@@ -84,29 +56,20 @@ func TestPatchOperations(t *testing.T) {
 			`{"op":"set","path":"/n","value":{}},{"op":"set","path":"/n/x","value":1}`,
 			strings.TrimSuffix(patchBase, "}") + `,"n":{"x":1}}`,
 		},
-		"array index beyond":        {`{"op":"add","path":"/list/4","value":9}`, ""},
-		"array remove beyond":       {`{"op":"remove","path":"/list/3"}`, ""},
-		"array bad index":           {`{"op":"set","path":"/list/01","value":9}`, ""},
-		"missing parent":            {`{"op":"set","path":"/nope/x","value":1}`, ""},
-		"two missing parents":       {`{"op":"add","path":"/nope/x/y","value":1}`, ""},
-		"incr below missing parent": {`{"op":"incr","path":"/nope/x","value":1}`, ""},
-		"parent is text":            {`{"op":"set","path":"/text/x","value":1}`, ""},
-		"parent is null":            {`{"op":"set","path":"/a/c/x","value":1}`, ""},
-		"remove absent":             {`{"op":"remove","path":"/zz"}`, ""},
-		"replace absent":            {`{"op":"replace","path":"/zz","value":1}`, ""},
-		"incr text":                 {`{"op":"incr","path":"/text","value":1}`, ""},
-		"incr by text":              {`{"op":"incr","path":"/a/b","value":"1"}`, ""},
-		"id":                        {`{"op":"set","path":"/id","value":"e"}`, ""},
-		"_ts":                       {`{"op":"set","path":"/_ts","value":1}`, ""},
-		"_etag":                     {`{"op":"remove","path":"/_etag"}`, ""},
-		"no value":                  {`{"op":"set","path":"/a"}`, ""},
-		"move":                      {`{"op":"move","path":"/a","from":"/text"}`, ""},
-		"unknown operation":         {`{"op":"test","path":"/a","value":1}`, ""},
-		"no path":                   {`{"op":"set","value":1}`, ""},
-		"path without slash":        {`{"op":"set","path":"a","value":1}`, ""},
-		"bad ttl":                   {`{"op":"set","path":"/ttl","value":0}`, ""},
-		"none":                      {``, ""},
-		"a good one before a bad":   {`{"op":"set","path":"/text","value":"u"},{"op":"remove","path":"/zz"}`, ""},
+		"array index beyond":      {`{"op":"add","path":"/list/4","value":9}`, ""},
+		"array bad index":         {`{"op":"set","path":"/list/01","value":9}`, ""},
+		"missing parent":          {`{"op":"set","path":"/nope/x","value":1}`, ""},
+		"parent is text":          {`{"op":"set","path":"/text/x","value":1}`, ""},
+		"remove absent":           {`{"op":"remove","path":"/zz"}`, ""},
+		"incr text":               {`{"op":"incr","path":"/text","value":1}`, ""},
+		"incr by text":            {`{"op":"incr","path":"/a/b","value":"1"}`, ""},
+		"id":                      {`{"op":"set","path":"/id","value":"e"}`, ""},
+		"_ts":                     {`{"op":"set","path":"/_ts","value":1}`, ""},
+		"move":                    {`{"op":"move","path":"/a","from":"/text"}`, ""},
+		"no path":                 {`{"op":"set","value":1}`, ""},
+		"bad ttl":                 {`{"op":"set","path":"/ttl","value":0}`, ""},
+		"none":                    {``, ""},
+		"a good one before a bad": {`{"op":"set","path":"/text","value":"u"},{"op":"remove","path":"/zz"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.UpsertItem(ctx, pk("d"), []byte(patchBase), nil)

@@ -89,48 +89,6 @@ func TestQueryNeedsTheCrossPartitionHeader(t *testing.T) {
 	require.Len(t, got, 2)
 }
 
-func TestQueryRefusalsInWords(t *testing.T) {
-	ctx := context.Background()
-	run := cosmosdbtest.Start(t)
-	c := run.Container(t, "db", "logs", "/pk")
-	seed(t, c, 1, 1)
-	for query, message := range map[string]string{
-		"SELECT * FROM c JOIN t IN c.list":              "JOIN is not implemented by this emulator",
-		"SELECT * FROM c WHERE EXISTS(SELECT 1 FROM c)": "EXISTS is not implemented by this emulator",
-		"SELECT * FROM c WHERE c.a | 1 = 1":             "the bitwise operator | is not implemented",
-		"SELECT * FROM c WHERE REGEXMATCH(c.a, 'x')":    "'REGEXMATCH' is not a function that this emulator implements",
-		"SELECT * FROM c WHERE udf.f(1)":                "UDF is not implemented",
-		"SELECT VALUE 1":                                "a query without FROM is not implemented",
-		"SELECT * FROM c WHERE c.n = @unbound":          "Parameter '@unbound' is used in the query but not given",
-		"SELECT * FROM c WHERE x.n = 1":                 "Identifier 'x' could not be resolved",
-		"SELECT * FROM c;":                              "SC1010",
-		"":                                              "SC1002",
-		"SELECT c.n, c.m AS n FROM c":                   "SC2022",
-		"UPDATE c SET c.n = 1":                          "SC1001",
-		"SELECT * FROM c WHERE c.order = 1":             "SC1001",
-		"SELECT * FROM c WHERE /* no */ c.n = 1":        "SC1001",
-		"SELECT * FROM c WHERE NOT c.n = 1":             "ambiguous",
-		"SELECT * FROM c WHERE COUNT(1) = 1":            "stands in the select list",
-	} {
-		_, _, err := rows(ctx, c, query, azcosmos.NewPartitionKey(), nil)
-		requireStatus(t, 400, err)
-		require.ErrorContains(t, err, message, query)
-	}
-	for body, want := range map[string]int{
-		`{"query":"SELECT * FROM c","parameters":[{"name":"n","value":1}]}`:                          400,
-		`{"query":"SELECT * FROM c","parameters":[{"name":"@n","value":1},{"name":"@n","value":2}]}`: 400,
-		`{"query":"SELECT * FROM c","parameters":[{"name":"@n","value":1}]}`:                         200,
-		`{"query":7}`: 400,
-		`[]`:          400,
-	} {
-		got, _, _ := onDocs("POST",
-			map[string]string{
-				"Content-Type": "application/query+json", "x-ms-documentdb-query-enablecrosspartition": "True",
-			}, body).do(t, run)
-		require.Equal(t, want, got, body)
-	}
-}
-
 func TestQueryEmptyPageFirstAndRangeWithoutMatch(t *testing.T) {
 	ctx := context.Background()
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0; o.Ranges = 8 })

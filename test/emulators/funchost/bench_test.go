@@ -51,7 +51,8 @@ const (
 	httpFunction = `{"bindings":[{"type":"httpTrigger","name":"req","authLevel":"anonymous"},{"type":"http","name":"res","direction":"out"}]}`
 	// cosmosFunction has a %s for what follows the last binding property and one for what follows the bindings.
 	cosmosFunction = `{"bindings":[{"type":"cosmosDBTrigger","name":"documents","direction":"in","connection":"COSMOS",
-		"databaseName":"db","containerName":"docs","leaseContainerName":"leases","leaseContainerPrefix":"p-"%s}]%s}`
+		"databaseName":"db","containerName":"docs","leaseContainerName":"leases","leaseContainerPrefix":"p-",
+		"startFromBeginning":true%s}]%s}`
 )
 
 // bench is a host under test with all that surrounds it.

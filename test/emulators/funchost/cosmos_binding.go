@@ -18,7 +18,6 @@ type cosmosTrigger struct {
 	feedPoll               time.Duration
 	acquire, expire, renew time.Duration
 	maxItems               int32
-	fromBeginning          bool
 }
 
 // cosmosProperties are the properties that this emulator has, in lower case.
@@ -37,7 +36,9 @@ func (x indexer) cosmosTrigger(b binding) (*cosmosTrigger, error) {
 	t.leases = r.text("leaseContainerName", "leases")
 	t.prefix = r.text("leaseContainerPrefix", "")
 	t.connection = r.connection(r.plain("connection", "CosmosDB"))
-	t.fromBeginning = r.flag("startFromBeginning")
+	if !r.flag("startFromBeginning") {
+		r.fail(errors.New("'startFromBeginning' must be true: this emulator has no other start"))
+	}
 	if r.flag("createLeaseContainerIfNotExists") {
 		r.fail(errors.New("'createLeaseContainerIfNotExists' is not implemented by this emulator"))
 	}

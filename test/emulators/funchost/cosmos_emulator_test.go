@@ -35,7 +35,7 @@ func TestCosmosTriggerOverTheWire(t *testing.T) {
 		id := strconv.Itoa(i)
 		create(t, docs, id, `{"id":"`+id+`","at":"2025-12-17T10:30:01.1000000Z","n":9007199254740993}`)
 	}
-	r := newRoot(t).function("F", cosmosFn(fromBeginning+`,"maxItemsPerInvocation":3`, ""))
+	r := newRoot(t).function("F", cosmosFn(`,"maxItemsPerInvocation":3`, ""))
 	b := start(t, r, onEmulator(account))
 	seen := func(b *bench) map[string]int {
 		got := map[string]int{}
@@ -142,24 +142,4 @@ func TestMissingContainersKeepTheListenerFromStarting(t *testing.T) {
 	require.ErrorContains(t, e.Err, "the lease container 'leases' (in database 'db') does not exist")
 	require.Equal(t, http.StatusNotFound, status(e.Err))
 	require.Zero(t, b.count(LeaseCreated))
-}
-
-func TestNowMeansNow(t *testing.T) {
-	account := cosmosdbtest.Start(t)
-	docs := account.Container(t, "db", "docs", "/id")
-	account.Container(t, "db", "leases", "/id")
-	create(t, docs, "old", `{"id":"old"}`)
-	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onEmulator(account),
-		with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
-	b.await(LeaseAcquired)
-	require.Eventually(t, func() bool { return b.count(LeaseAcquired) == 2 }, patience, time.Millisecond)
-	create(t, docs, "new", `{"id":"new"}`)
-	require.Eventually(t, func() bool {
-		for _, c := range b.control.seen() {
-			if strings.Contains(c.documents(t), `"id":"new"`) {
-				return true
-			}
-		}
-		return false
-	}, patience, time.Millisecond)
 }

@@ -19,7 +19,7 @@ import (
 type fakeCosmos struct {
 	mu      sync.Mutex
 	in      []keyRange
-	changes map[string][]change // by the id of a range
+	changes map[string][]string // by the id of a range
 	leases  map[string]lease
 	marks   map[string]int // other documents of the lease container, with their ttl
 	marked  []string       // what was ever put there
@@ -28,13 +28,8 @@ type fakeCosmos struct {
 	fail    error // of the next page
 }
 
-type change struct {
-	at   time.Time
-	text string
-}
-
 func newFakeCosmos(ranges int) *fakeCosmos {
-	f := &fakeCosmos{changes: map[string][]change{}, leases: map[string]lease{}, marks: map[string]int{}}
+	f := &fakeCosmos{changes: map[string][]string{}, leases: map[string]lease{}, marks: map[string]int{}}
 	for i := range ranges {
 		f.in = append(f.in, keyRange{ID: strconv.Itoa(i), Min: fmt.Sprintf("%02X", i), Max: fmt.Sprintf("%02X", i+1)})
 	}
@@ -52,12 +47,10 @@ func (f *fakeCosmos) uses() func(*Host, *Options) {
 	}
 }
 
-func (f *fakeCosmos) put(in int, at time.Time, documents ...string) {
+func (f *fakeCosmos) put(in int, documents ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, d := range documents {
-		f.changes[f.in[in].ID] = append(f.changes[f.in[in].ID], change{at, d})
-	}
+	f.changes[f.in[in].ID] = append(f.changes[f.in[in].ID], documents...)
 }
 
 // fakeName is what leases have in their ids; leasePrefix is that with the prefix of cosmosFunction.
@@ -67,14 +60,6 @@ const (
 )
 
 func (f *fakeCosmos) name() string { return fakeName }
-
-// flatten puts a flat version in the place of a change: the old one is not in the feed any more.
-func (f *fakeCosmos) flatten(in, at int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	id := f.in[in].ID
-	f.changes[id] = append(slices.Delete(f.changes[id], at, at+1), change{text: `"flat"`})
-}
 
 func (f *fakeCosmos) ranges(context.Context) ([]keyRange, error) {
 	f.mu.Lock()
@@ -98,14 +83,9 @@ func (f *fakeCosmos) page(ctx context.Context, from position) (changes, error) {
 	}
 	all := f.changes[from.rangeID]
 	i, _ := strconv.Atoi(from.continuation)
-	if from.continuation == "" && from.start != nil {
-		for i < len(all) && all[i].at.Before(*from.start) {
-			i++
-		}
-	}
 	var out changes
 	for ; i < len(all) && (from.maxItems == 0 || len(out.items) < int(from.maxItems)); i++ {
-		out.items = append(out.items, json.RawMessage(all[i].text))
+		out.items = append(out.items, json.RawMessage(all[i]))
 	}
 	out.continuation = strconv.Itoa(i)
 	return out, nil

@@ -43,8 +43,7 @@ type keyRange struct {
 type position struct {
 	rangeID      string
 	continuation string
-	start        *time.Time // for an empty continuation; nil = from the beginning
-	maxItems     int32      // 0 = the service's default
+	maxItems     int32 // 0 = the service's default
 }
 
 // changes is one page. An empty one means that there is nothing for now.
@@ -96,8 +95,6 @@ func (c *feedClient) page(ctx context.Context, from position) (changes, error) {
 	}
 	if from.continuation != "" {
 		header.Set("If-None-Match", from.continuation)
-	} else if from.start != nil {
-		header.Set("If-Modified-Since", from.start.UTC().Format(http.TimeFormat))
 	}
 	response, body, err := c.get(ctx, "docs", header) //nolint:bodyclose // once closes it, and body has its bytes
 	if err != nil {

@@ -316,7 +316,7 @@ func isTransient(err error) bool {
 // a batch that is being retried goes on being retried although its lease is lost, but it is never checkpointed then.
 // Source: FeedProcessorCore.cs, AutoCheckpointer.cs, CosmosDBTriggerListener.cs ProcessChangesAsync.
 func (l *cosmosListener) read(listening, reading context.Context, mine lease) error {
-	at := position{rangeID: mine.LeaseToken, maxItems: l.trigger.maxItems, start: l.startOf()}
+	at := position{rangeID: mine.LeaseToken, maxItems: l.trigger.maxItems}
 	if mine.ContinuationToken != nil {
 		at.continuation = *mine.ContinuationToken
 	}
@@ -363,16 +363,6 @@ func (l *cosmosListener) read(listening, reading context.Context, mine lease) er
 
 // over says whether a context has ended.
 func over(ctx context.Context) bool { return ctx.Err() != nil }
-
-// startOf says where a range without a continuation begins. startFromBeginning acts only as long as a lease has never
-// been checkpointed; without it the start is "now", and again now at each start until the first checkpoint.
-func (l *cosmosListener) startOf() *time.Time {
-	if l.trigger.fromBeginning {
-		return nil
-	}
-	now := l.host.clock.Now()
-	return &now
-}
 
 func (l *cosmosListener) leaseProblem(ctx context.Context, token string, err error) {
 	if ctx.Err() != nil {

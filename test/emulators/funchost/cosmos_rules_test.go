@@ -49,65 +49,6 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// onTime moves the clock on whenever the host sleeps for a reason, until done.
-func (b *bench) onTime(why string, d time.Duration, done func() bool) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		if done() {
-			return true
-		}
-		if len(b.clock.asleep(why)) > 0 {
-			b.clock.advance(d)
-		}
-		return false
-	}, patience, 5*time.Millisecond)
-}
-
-func TestADeepDocumentStopsItsRangeAndNobodyIsTold(t *testing.T) {
-	store := newFakeCosmos(2)
-	store.put(0, time.Time{}, `"before"`)
-	var log lockedBuffer
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), store.uses(),
-		with(func(o *Options) { o.Log = zerolog.New(&log) }))
-	b.await(Checkpoint)
-	store.put(0, time.Time{}, `"beside"`, deep(63), deep(64), `"behind"`)
-	b.clock.wait(t, waitFeedPoll, 2)
-	b.clock.advance(5 * time.Second)
-	for i := range 3 { // at every acquire interval, without an invocation, a retry or a checkpoint
-		e := b.awaitN(FeedError, i+1)
-		require.ErrorIs(t, e.Err, errTooDeep)
-		require.Equal(t, "Lease 0 encountered an unhandled user exception during processing.", e.Text)
-		b.awaitN(LeaseReleased, i+1)
-		require.Equal(t, []time.Duration{13 * time.Second}, b.clock.wait(t, waitLeaseAcquire, 1))
-		b.onTime(waitLeaseAcquire, 13*time.Second, func() bool { return b.count(FeedError) > i+1 })
-	}
-	require.Contains(t, log.String(),
-		`{"level":"warn","category":"Host.Triggers.CosmosDB","function":"F","range":"0","error":"the reader's MaxDepth of 64 has been exceeded","message":"Lease 0 encountered an unhandled user exception during processing."}`)
-	store.put(1, time.Time{}, `"other range"`)
-	b.onTime(waitFeedPoll, 5*time.Second, func() bool { return b.count(Checkpoint) == 2 })
-	require.Zero(t, b.count(Retry)+b.count(InvocationFailed))
-	var got []string
-	for _, c := range b.control.seen() {
-		got = append(got, c.documents(t))
-	}
-	require.Equal(t, []string{`["before"]`, `["other range"]`}, got)
-
-	store.flatten(0, 3) // the way out: a flat version
-	b.onTime(waitLeaseAcquire, 13*time.Second, func() bool { return b.count(Checkpoint) == 3 })
-	require.Equal(t, `["beside",`+deep(63)+`,"behind","flat"]`, b.control.seen()[2].documents(t))
-}
-
-func TestOtherErrorsOfTheFeedHaveTheExtensionsWords(t *testing.T) {
-	for status, want := range map[int]string{
-		503: "warn Lease 7 experiencing transient connectivity issues.",
-		408: "warn Lease 7 experiencing transient connectivity issues.",
-		500: "error Lease 7 experienced an error during processing.",
-	} {
-		err := &feedStatus{status: status}
-		require.Equal(t, want, feedErrorLevel(err).String()+" "+feedErrorText("7", err))
-	}
-}
-
 func TestTheFirstStartOnAPrefixHoldsALock(t *testing.T) {
 	store := newFakeCosmos(2)
 	b := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
@@ -180,7 +121,7 @@ func TestASplitOverTheWire(t *testing.T) {
 	}
 	docs := account.Container(t, "db", "docs", "/id")
 	account.Container(t, "db", "leases", "/id")
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), onEmulator(account),
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onEmulator(account),
 		with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
 	b.awaitN(LeaseAcquired, 2)
 	for i := range 60 {

@@ -14,15 +14,14 @@ import (
 func cosmosFn(properties, rest string) string { return fmt.Sprintf(cosmosFunction, properties, rest) }
 
 const (
-	fromBeginning = `,"startFromBeginning":true`
-	retryForever  = `,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:00:10"}`
-	retryTwice    = `,"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:10"}`
+	retryForever = `,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:00:10"}`
+	retryTwice   = `,"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:10"}`
 )
 
 func TestCosmosTriggerCutsBatchesAtMaxItemsPerInvocation(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`, `2`, `3`, `4`, `5`)
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning+`,"maxItemsPerInvocation":2`, "")), store.uses())
+	store.put(0, `1`, `2`, `3`, `4`, `5`)
+	b := start(t, newRoot(t).function("F", cosmosFn(`,"maxItemsPerInvocation":2`, "")), store.uses())
 	b.awaitN(Checkpoint, 3)
 	var got []string
 	for _, c := range b.control.seen() {
@@ -34,9 +33,9 @@ func TestCosmosTriggerCutsBatchesAtMaxItemsPerInvocation(t *testing.T) {
 func TestCosmosTriggerPollsAfterFeedPollDelay(t *testing.T) {
 	for property, want := range map[string]time.Duration{"": 5 * time.Second, `,"feedPollDelay":1000`: time.Second} {
 		store := newFakeCosmos(1)
-		b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning+property, "")), store.uses())
+		b := start(t, newRoot(t).function("F", cosmosFn(property, "")), store.uses())
 		require.Equal(t, []time.Duration{want}, b.clock.wait(t, waitFeedPoll, 1))
-		store.put(0, time.Time{}, `1`)
+		store.put(0, `1`)
 		b.clock.advance(want - 1)
 		require.Empty(t, b.control.seen())
 		b.clock.advance(1)
@@ -46,15 +45,15 @@ func TestCosmosTriggerPollsAfterFeedPollDelay(t *testing.T) {
 
 func TestRetryKeepsTheBatchInMemoryAndCheckpointsWhenExhausted(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	c := newControl(t)
 	c.inOrder(failure(500), failure(500), failure(500), ok)
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryTwice)), c, newFakeClock(), store.uses())
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", retryTwice)), c, newFakeClock(), store.uses())
 	b.run()
 	for i := range 2 {
 		require.Equal(t, []time.Duration{10 * time.Second}, b.clock.wait(t, waitRetry, 1))
 		require.Nil(t, store.lease(t, 0).ContinuationToken, "not checkpointed while it is retried")
-		store.put(0, time.Time{}, `"later"`) // must not come into the batch
+		store.put(0, `"later"`) // must not come into the batch
 		b.clock.advance(10 * time.Second)
 		c.wait(t, i+2)
 	}
@@ -72,7 +71,7 @@ func TestRetryKeepsTheBatchInMemoryAndCheckpointsWhenExhausted(t *testing.T) {
 
 func TestRetryWithoutEndBlocksItsRangeOnly(t *testing.T) {
 	store := newFakeCosmos(2)
-	store.put(0, time.Time{}, `"poison"`)
+	store.put(0, `"poison"`)
 	c := newControl(t)
 	c.say(func(_ context.Context, _ int, seen call) answer {
 		if seen.documents(t) == `["poison"]` {
@@ -80,14 +79,14 @@ func TestRetryWithoutEndBlocksItsRangeOnly(t *testing.T) {
 		}
 		return ok
 	})
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), c, newFakeClock(), store.uses())
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", retryForever)), c, newFakeClock(), store.uses())
 	b.run()
 	for i := range 30 {
 		b.clock.wait(t, waitRetry, 1)
 		b.clock.advance(10 * time.Second)
 		require.Equal(t, i+1, b.awaitN(Retry, i+1).RetryCount)
 	}
-	store.put(1, time.Time{}, `"good"`)
+	store.put(1, `"good"`)
 	b.clock.wait(t, waitFeedPoll, 1)
 	b.clock.advance(10 * time.Second)
 	require.Equal(t, "1", b.await(Checkpoint).Range)
@@ -97,10 +96,10 @@ func TestRetryWithoutEndBlocksItsRangeOnly(t *testing.T) {
 
 func TestStoppedHostDoesNotCheckpointAndGivesItsLeaseBack(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	c := newControl(t)
 	c.inOrder(failure(500))
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), c, newFakeClock(), store.uses())
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", retryForever)), c, newFakeClock(), store.uses())
 	b.run()
 	b.clock.wait(t, waitRetry, 1)
 	require.NotEmpty(t, store.lease(t, 0).Owner)
@@ -109,7 +108,7 @@ func TestStoppedHostDoesNotCheckpointAndGivesItsLeaseBack(t *testing.T) {
 	require.Empty(t, store.lease(t, 0).Owner)
 	b.await(LeaseReleased)
 
-	next := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), store.uses())
+	next := start(t, newRoot(t).function("F", cosmosFn("", retryForever)), store.uses())
 	next.await(Checkpoint)
 	require.Equal(t, "[1]", next.control.seen()[0].documents(t), "delivered again")
 }
@@ -117,10 +116,10 @@ func TestStoppedHostDoesNotCheckpointAndGivesItsLeaseBack(t *testing.T) {
 func TestFeedErrorGivesTheLeaseBackUntilTheNextAcquireInterval(t *testing.T) {
 	store := newFakeCosmos(1)
 	store.fail = errors.New("the service is away")
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
 	require.ErrorContains(t, b.await(FeedError).Err, "the service is away")
 	b.await(LeaseReleased)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	require.Equal(t, []time.Duration{13 * time.Second}, b.clock.wait(t, waitLeaseAcquire, 1))
 	b.clock.advance(13 * time.Second)
 	b.awaitN(LeaseAcquired, 2)
@@ -129,9 +128,9 @@ func TestFeedErrorGivesTheLeaseBackUntilTheNextAcquireInterval(t *testing.T) {
 
 func TestListenerThatCannotStartIsTriedAgain(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	tries := 0
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), func(h *Host, _ *Options) {
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), func(h *Host, _ *Options) {
 		if h != nil {
 			h.openCosmos = func(context.Context, *cosmosTrigger) (changeSource, leaseStore, func(), error) {
 				if tries++; tries < 3 {

@@ -31,6 +31,7 @@ func cosmosBinding(change ...string) string {
 	properties := []string{
 		"type", `"cosmosDBTrigger"`, "name", `"documents"`, "direction", `"in"`, "connection", `"COSMOS"`,
 		"databaseName", `"db"`, "containerName", `"docs"`, "leaseContainerName", `"leases"`,
+		"startFromBeginning", `true`,
 	}
 	for i := 0; i < len(change); i += 2 {
 		found := false
@@ -85,7 +86,7 @@ func TestIndexingRefusals(t *testing.T) {
 		{text: cosmosBinding(), settings: []string{"COSMOS", "secret"}, want: "'COSMOS' is not a Cosmos DB connection string"},
 		{text: cosmosBinding("leaseContainerName", `"docs"`), want: "cannot be the same as the container storing the leases"},
 		{text: cosmosBinding("feedPollDelay", `"soon"`), want: "'feedPollDelay' must be a whole number"},
-		{text: cosmosBinding("startFromBeginning", `"yes"`), want: "'startFromBeginning' must be true or false"},
+		{text: cosmosBinding("startFromBeginning", "-"), want: "'startFromBeginning' must be true"},
 		{text: cosmosBinding(), settings: []string{"AzureWebJobsStorage", ""}, want: "missing value for AzureWebJobsStorage"},
 		// Stricter than the host, which puts the empty text in: an empty prefix would share another function's leases.
 		{text: cosmosBinding("leaseContainerPrefix", `"%EMPTY%"`), settings: []string{"EMPTY", ""}, want: "'%EMPTY%'"},
@@ -150,11 +151,11 @@ func TestIndexingRefusals(t *testing.T) {
 func TestGoodBindings(t *testing.T) {
 	f, err := indexed(t,
 		cosmosBinding("DatabaseName", `"%DB%-x"`, "databaseName", "-", "maxItemsPerInvocation", `"100"`,
-			"feedPollDelay", `1000`, "startFromBeginning", `"true"`, "leaseContainerName", "-"), map[string]string{"DB": "prod"})
+			"feedPollDelay", `1000`, "leaseContainerName", "-"), map[string]string{"DB": "prod"})
 	require.NoError(t, err)
 	require.Equal(t, &cosmosTrigger{
 		connection: cosmosConnection{endpoint: "https://a/", key: "a2V5"},
-		database:   "prod-x", container: "docs", leases: "leases", maxItems: 100, feedPoll: time.Second, fromBeginning: true,
+		database:   "prod-x", container: "docs", leases: "leases", maxItems: 100, feedPoll: time.Second,
 		acquire: 13 * time.Second, expire: time.Minute, renew: 17 * time.Second,
 	}, f.cosmos)
 	require.Equal(t, "documents", f.trigger)

@@ -29,26 +29,9 @@ func TestLeasesAreCreatedOncePerRange(t *testing.T) {
 	require.Zero(t, next.count(LeaseCreated))
 }
 
-func TestStartFromBeginningActsOnlyUntilTheFirstCheckpoint(t *testing.T) {
-	clock := newFakeClock()
-	store := newFakeCosmos(1)
-	store.put(0, clock.Now().Add(-time.Hour), `"old"`)
-	b := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
-	b.clock.wait(t, waitFeedPoll, 1)
-	store.put(0, clock.Now().Add(time.Hour), `"new"`)
-	b.clock.advance(5 * time.Second)
-	b.await(Checkpoint)
-	require.Equal(t, `["new"]`, b.control.seen()[0].documents(t), "without the setting a new lease begins now")
-	require.NoError(t, b.Stop())
-
-	late := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
-	late.clock.wait(t, waitFeedPoll, 1)
-	require.Empty(t, late.control.seen(), "set later, startFromBeginning does nothing")
-}
-
 func TestTwoHostsWithOnePrefixSplitTheRanges(t *testing.T) {
 	store, clock, c := newFakeCosmos(2), newFakeClock(), newControl(t)
-	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
+	r := newRoot(t).function("F", cosmosFn("", ""))
 	first := prepare(t, r, c, clock, store.uses())
 	first.run()
 	first.awaitN(LeaseAcquired, 2)
@@ -63,8 +46,8 @@ func TestTwoHostsWithOnePrefixSplitTheRanges(t *testing.T) {
 	owners := []string{store.lease(t, 0).Owner, store.lease(t, 1).Owner}
 	require.ElementsMatch(t, []string{first.await(LeaseAcquired).Owner, second.await(LeaseAcquired).Owner}, owners)
 
-	store.put(0, time.Time{}, `"a"`)
-	store.put(1, time.Time{}, `"b"`)
+	store.put(0, `"a"`)
+	store.put(1, `"b"`)
 	require.Eventually(t, func() bool { // the order of the two is not known
 		if len(clock.asleep(waitFeedPoll)) >= 2 {
 			clock.advance(5 * time.Second)
@@ -76,11 +59,11 @@ func TestTwoHostsWithOnePrefixSplitTheRanges(t *testing.T) {
 
 func TestTwoPrefixesEachSeeEverything(t *testing.T) {
 	store := newFakeCosmos(2)
-	store.put(0, time.Time{}, `"a"`)
-	store.put(1, time.Time{}, `"b"`)
+	store.put(0, `"a"`)
+	store.put(1, `"b"`)
 	other := `{"bindings":[{"type":"cosmosDBTrigger","name":"documents","connection":"COSMOS","databaseName":"db","containerName":"docs",
 		"leaseContainerPrefix":"%OTHER%","startFromBeginning":true}]}`
-	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")).function("G", other), store.uses(),
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")).function("G", other), store.uses(),
 		with(func(o *Options) { o.Settings["OTHER"] = "q-" }))
 	b.awaitN(Checkpoint, 4)
 	got := map[string]int{}
@@ -93,7 +76,7 @@ func TestTwoPrefixesEachSeeEverything(t *testing.T) {
 func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
 	store, clock := newFakeCosmos(1), newFakeClock()
 	store.lend(0, "a host that was killed", clock.Now())
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), newControl(t), clock, store.uses())
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, store.uses())
 	b.run()
 	for range 4 { // 52 s: the owner may still live
 		require.Equal(t, []time.Duration{13 * time.Second}, clock.wait(t, waitLeaseAcquire, 1))
@@ -109,10 +92,10 @@ func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
 
 func TestALeaseIsRenewedWhileABatchRuns(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	c := newControl(t)
 	c.say(hold)
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses(),
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), c, newFakeClock(), store.uses(),
 		with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
 	b.run()
 	c.wait(t, 1)
@@ -126,7 +109,7 @@ func TestALeaseIsRenewedWhileABatchRuns(t *testing.T) {
 
 func TestALostLeaseStopsTheRangeWithoutACheckpoint(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	c := newControl(t)
 	release := make(chan struct{})
 	c.say(func(ctx context.Context, _ int, _ call) answer {
@@ -137,7 +120,7 @@ func TestALostLeaseStopsTheRangeWithoutACheckpoint(t *testing.T) {
 			return failure(503)
 		}
 	})
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), c, newFakeClock(), store.uses())
 	b.run()
 	c.wait(t, 1)
 	store.rob(0, "another host")
@@ -155,12 +138,12 @@ func TestALostLeaseStopsTheRangeWithoutACheckpoint(t *testing.T) {
 // As in the real extension, losing the lease does not end the retries of the batch in memory.
 func TestALostLeaseDoesNotEndARunningRetry(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	c := newControl(t)
 	c.inOrder(failure(500), ok)
 	b := prepare(t,
 		newRoot(t).function("F",
-			cosmosFn(fromBeginning,
+			cosmosFn("",
 				`,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:01:00"}`)),
 		c, newFakeClock(), store.uses())
 	b.run()

@@ -64,7 +64,7 @@ func TestRecordedChangeFeed(t *testing.T) {
 			b.control.inOrder(say)
 			if c.RetryCount == 0 {
 				b.clock.wait(t, waitFeedPoll, 1) // the batch before is done with
-				store.put(0, time.Time{}, c.stored(t))
+				store.put(0, c.stored(t))
 				b.clock.advance(time.Second)
 			} else {
 				b.clock.wait(t, waitRetry, 1)

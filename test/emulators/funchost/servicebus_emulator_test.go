@@ -2,7 +2,6 @@ package funchost
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,10 +29,6 @@ func busStart(t *testing.T, queue servicebus.Queue) *servicebustest.Server {
 	t.Helper()
 	queue.Name = "batches"
 	return servicebustest.Start(t, queue)
-}
-
-func deadLetterFunction() string {
-	return strings.Replace(busBinding(""), `"batches"`, `"%BATCHES_QUEUE%/$DeadLetterQueue"`, 1)
 }
 
 // The whole path on real wires: SDK, AMQP, encoding, completion.
@@ -69,37 +64,6 @@ func TestServiceBusTriggerOverTheWire(t *testing.T) {
 	counts := server.Counts("batches")
 	require.Zero(t, counts.Active)
 	require.Equal(t, 1, counts.Stats.Completed)
-}
-
-// Ten deliveries burn without a pause; then the function of the dead-letter queue gets the message, with the reason.
-func TestAPoisonMessageEndsInTheDeadLetterQueue(t *testing.T) {
-	t.Parallel()
-	server := busStart(t, servicebus.Queue{})
-	server.Send("batches", servicebus.Outgoing{MessageID: "bad", Body: []byte("no JSON")})
-	c := newControl(t)
-	c.say(func(_ context.Context, _ int, seen call) answer {
-		if seen.Function == "BatchWorker" {
-			return failure(500)
-		}
-		return ok
-	})
-	b := prepare(t,
-		newRoot(t).function("BatchWorker", busBinding("")).function("BatchDeadLetter", deadLetterFunction()), c,
-		newFakeClock(), onBus(server),
-		with(func(o *Options) { o.Settings["BATCHES_QUEUE"] = "batches" }))
-	b.run()
-	require.Equal(t, "BatchDeadLetter", b.await(MessageCompleted).Function)
-	require.Equal(t, 10, b.count(MessageAbandoned))
-	calls := c.seen()
-	require.Len(t, calls, 11)
-	last := calls[10]
-	require.Equal(t, "no JSON", last.message(t))
-	require.Equal(t, `"bad"`, last.metadata(t)["MessageId"])
-	require.Equal(t, "MaxDeliveryCountExceeded",
-		last.metadata(t)["ApplicationProperties"].(map[string]any)["DeadLetterReason"])
-	require.Contains(t, last.metadata(t)["ApplicationProperties"], "DeadLetterErrorDescription")
-	counts := server.Counts("batches")
-	require.Zero(t, counts.Active+counts.DeadLetter)
 }
 
 func TestAHandlerMayWorkLongerThanTheLock(t *testing.T) {
@@ -144,31 +108,6 @@ func TestALockLostOverTheWire(t *testing.T) {
 	require.Equal(t, 1, lost.DeliveryCount)
 	require.ErrorIs(t, lost.Err, errMessageLockLost)
 	require.Zero(t, b.count(SettleFailed)+b.count(MessageAbandoned))
-}
-
-// The message in hand is settled by its lock token over the next connection, without waiting for an answer that the
-// lost one will never give.
-func TestServiceBusGoesAwayWhileAMessageIsProcessed(t *testing.T) {
-	t.Parallel()
-	server := busStart(t, servicebus.Queue{})
-	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
-	c := newControl(t)
-	g := c.gate()
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(),
-		onBus(server), onWallTime())
-	b.run()
-	g.wait(t, 1)
-	server.Down()
-	require.NotZero(t, b.await(ReceiveFailed).Delay)
-	server.Up()
-	g.release <- ok
-	require.Equal(t, 1, b.await(MessageCompleted).DeliveryCount, "over a lost link it would never be settled")
-	server.Send("batches", servicebus.Outgoing{MessageID: "b", Body: []byte("x")})
-	g.wait(t, 1)
-	g.release <- ok
-	require.Equal(t, "b", b.awaitN(MessageCompleted, 2).MessageID)
-	require.Len(t, c.seen(), 2)
-	require.Equal(t, 1, server.Counts("batches").Stats.MaxDeliveries)
 }
 
 // No hot loop: one line per pause while it is away.
@@ -216,38 +155,6 @@ func TestASettlementWithoutAnAnswerIsTriedByTheLockToken(t *testing.T) {
 	}
 }
 
-func TestALockThatIsLostWhenItIsSettledIsNotTriedAgain(t *testing.T) {
-	t.Parallel()
-	server := busStart(t, servicebus.Queue{})
-	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
-	server.Fail(servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.LockLost, Times: 1})
-	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
-	b.await(MessageLockLost)
-	require.Equal(t, 2, b.await(MessageCompleted).DeliveryCount)
-	require.Zero(t, b.count(SettleFailed)+b.count(MessageAbandoned))
-}
-
-// Nothing but the lock's end brings a message back that a dead host had in hand.
-func TestTheLockOfADeadHostExpires(t *testing.T) {
-	t.Parallel()
-	server := busStart(t, servicebus.Queue{})
-	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
-	c := newControl(t)
-	c.say(hold)
-	r := newRoot(t).function("F", busBinding(""))
-	b := prepare(t, r, c, newFakeClock(), onBus(server),
-		with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
-	b.run()
-	c.wait(t, 1)
-	require.NoError(t, b.Stop())
-	require.Equal(t, 1, server.Counts("batches").Locked)
-	next := start(t, r, onBus(server))
-	next.await(ListenerStarted)
-	require.Never(t, func() bool { return len(next.control.seen()) > 0 }, 50*time.Millisecond, 5*time.Millisecond)
-	server.Advance(time.Minute)
-	require.Equal(t, 2, next.await(MessageCompleted).DeliveryCount)
-}
-
 func TestAStoppedHostGivesBackWhatItHad(t *testing.T) {
 	t.Parallel()
 	server := busStart(t, servicebus.Queue{})
@@ -268,33 +175,6 @@ func TestAStoppedHostGivesBackWhatItHad(t *testing.T) {
 		[]int{counts.Active, counts.Locked, counts.Stats.Abandoned, counts.Stats.Completed, counts.Stats.Released})
 	next := start(t, r, onBus(server))
 	require.Equal(t, 2, next.await(MessageCompleted).DeliveryCount)
-}
-
-// Two hosts on one queue: every message once, and each gets some.
-func TestTwoHostsShareAQueue(t *testing.T) {
-	t.Parallel()
-	const messages = 200
-	server := busStart(t, servicebus.Queue{})
-	for range messages {
-		server.Send("batches", servicebus.Outgoing{Body: []byte("x")})
-	}
-	r := newRoot(t).file("host.json", busHost(`{"maxConcurrentCalls":2}`)).function("F", busBinding(""))
-	first, second := start(t, r, onBus(server)), start(t, r, onBus(server))
-	require.Eventually(t, func() bool { return server.Counts("batches").Active == 0 }, patience, 5*time.Millisecond)
-	require.NoError(t, first.Stop())
-	require.NoError(t, second.Stop())
-	stats := server.Counts("batches").Stats
-	require.Equal(t, messages, stats.Completed)
-	require.Equal(t, messages, len(first.control.seen())+len(second.control.seen()))
-	require.Equal(t, 1, stats.MaxDeliveries)
-}
-
-func TestAMissingQueueIsLoggedAndAskedForAgain(t *testing.T) {
-	t.Parallel()
-	server := servicebustest.Start(t, servicebus.Queue{Name: "other"})
-	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
-	require.ErrorContains(t, b.await(ReceiveFailed).Err, "amqp:not-found")
-	b.clock.wait(t, waitReceive, 1)
 }
 
 // With every call taken nothing receives, so the settlement is the first to find the connection lost.

@@ -13,7 +13,7 @@ import (
 // succeed, and its batch comes again all the same.
 func TestStopDoesNotCancelARunningInvocation(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	c := newControl(t)
 	release := make(chan struct{})
 	c.say(func(ctx context.Context, _ int, _ call) answer {
@@ -24,7 +24,7 @@ func TestStopDoesNotCancelARunningInvocation(t *testing.T) {
 			return failure(http.StatusServiceUnavailable)
 		}
 	})
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(),
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), c, newFakeClock(),
 		store.uses(), waitsToStop())
 	b.run()
 	c.wait(t, 1)
@@ -41,9 +41,9 @@ func TestStopDoesNotCancelARunningInvocation(t *testing.T) {
 
 func TestADisabledFunctionDoesNotListen(t *testing.T) {
 	store := newFakeCosmos(1)
-	store.put(0, time.Time{}, `1`)
+	store.put(0, `1`)
 	b := start(t,
-		newRoot(t).function("F", cosmosFn(fromBeginning, "")).function("T", manual("")).function("H", httpFunction),
+		newRoot(t).function("F", cosmosFn("", "")).function("T", manual("")).function("H", httpFunction),
 		store.uses(),
 		with(func(o *Options) {
 			o.Settings["AzureWebJobs.F.Disabled"] = "true"

@@ -91,16 +91,6 @@ func TestTimerTicksAndItsPayload(t *testing.T) {
 		`"Last":"2026-03-04T05:10:00+00:00","Next":"2026-03-04T05:15:00+00:00"`)
 }
 
-func TestTimerMissedWhileDownRunsAtOnceAsPastDue(t *testing.T) {
-	timers := newMemoryTimers()
-	timers.by["F"] = scheduleStatus{at(4, 50, 0), at(4, 55, 0), at(4, 50, 0)}
-	b := start(t, newRoot(t).function("F", everyFive), timers.uses())
-	require.Contains(t, timerPayload(t, b.control.wait(t, 1)[0]), `"IsPastDue":true`)
-	b.clock.wait(t, waitTimer, 1)
-	require.Len(t, b.control.seen(), 1, "once, however many ticks were missed")
-	require.Equal(t, at(5, 10, 0), timers.get("F").Next)
-}
-
 func TestTimerWhoseScheduleWasChangedIsNotPastDue(t *testing.T) {
 	timers := newMemoryTimers()
 	timers.by["F"] = scheduleStatus{at(3, 0, 0), at(4, 0, 0), at(3, 0, 0)} // hourly until now

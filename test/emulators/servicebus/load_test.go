@@ -58,17 +58,3 @@ func TestDeliveryGoesOn(t *testing.T) {
 	require.Equal(t, n, counts.Stats.Completed)
 	require.Equal(t, 1, counts.Stats.MaxDeliveries)
 }
-
-// The SDK lets a receiver hold 5,000 messages.
-func TestAReceiverHoldsManyMessages(t *testing.T) {
-	t.Parallel()
-	s, client := start(t)
-	const n = 4600
-	sendMany(t, client, n)
-	receiver := newReceiver(t, client)
-	held := receive(t, receiver, n)
-	require.Equal(t, n, s.Counts(jobs).Locked)
-	slices.Reverse(held)
-	completeAll(t, receiver, held)
-	require.Zero(t, s.Counts(jobs).Active)
-}
