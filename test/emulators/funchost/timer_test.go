@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/stretchr/testify/require"
-
-	"sqlwriter/test/emulators/azurite"
 )
 
 const everyFive = `{"bindings":[{"type":"timerTrigger","name":"timer","schedule":"0 */5 * * * *"}]}`
@@ -189,8 +188,29 @@ func TestSchedules(t *testing.T) {
 }
 
 func TestTimerStatusIsABlob(t *testing.T) {
-	storage := azurite.Start(t).ConnectionString()
-	store, err := openTimerStore(map[string]string{"AzureWebJobsStorage": storage}, "my-host")
+	blobs := map[string]string{} // by path; a request at a time
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, there := blobs[r.URL.Path]
+		switch {
+		case r.Method == http.MethodPut && there && r.URL.Query().Has("restype"):
+			w.Header().Set("x-ms-error-code", "ContainerAlreadyExists")
+			w.WriteHeader(http.StatusConflict)
+		case r.Method == http.MethodPut:
+			body, _ := io.ReadAll(r.Body)
+			blobs[r.URL.Path] = string(body)
+			w.WriteHeader(http.StatusCreated)
+		case !there:
+			w.Header().Set("x-ms-error-code", "BlobNotFound")
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			_, _ = io.WriteString(w, text)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	store, err := openTimerStore(map[string]string{
+		"AzureWebJobsStorage": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=" + server.URL + "/a;",
+	}, "my-host")
 	require.NoError(t, err)
 	status, err := store.load(t.Context(), "F")
 	require.NoError(t, err)
@@ -199,15 +219,9 @@ func TestTimerStatusIsABlob(t *testing.T) {
 	for range 2 { // the second time the container exists
 		require.NoError(t, store.save(t.Context(), "F", want))
 	}
-	client, err := azblob.NewClientFromConnectionString(storage, nil)
-	require.NoError(t, err)
-	blob, err := client.DownloadStream(t.Context(), "azure-webjobs-hosts", "timers/my-host/Host.Functions.F/status", nil)
-	require.NoError(t, err)
-	text, err := io.ReadAll(blob.Body)
-	require.NoError(t, err)
 	require.Equal(t,
 		`{"Last":"2026-03-04T01:02:03+00:00","Next":"2026-03-04T04:05:06+00:00","LastUpdated":"0001-01-01T00:00:00+00:00"}`,
-		string(text))
+		blobs["/a/azure-webjobs-hosts/timers/my-host/Host.Functions.F/status"])
 	status, err = store.load(t.Context(), "F")
 	require.NoError(t, err)
 	require.True(t, want.Next.Equal(status.Next))
