@@ -138,3 +138,37 @@ func drain(t *testing.T, c *azcosmos.ContainerClient, token *string) (out []chan
 	}
 	return out
 }
+
+func TestSplitAQueryGoesOnOverTheChildren(t *testing.T) {
+	ctx := context.Background()
+	for name, splits := range map[string][]string{
+		"the range that is read": {"0"}, "the one behind it": {"1"}, "both, and a child again": {"0", "1", "2"},
+	} {
+		for page := range 7 {
+			run := cosmosdbtest.Start(t)
+			c := run.Container(t, "db", "logs", "/pk")
+			seed(t, c, 60, 60)
+			pager := c.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(),
+				&azcosmos.QueryOptions{PageSizeHint: 9})
+			seen := map[string]int{}
+			for n := 0; pager.More(); n++ {
+				require.Less(t, n, 100, "the pages never end")
+				if n == page {
+					for _, r := range splits {
+						_, err := run.Server.Split("db", "logs", r)
+						require.NoError(t, err)
+					}
+				}
+				resp, err := pager.NextPage(ctx)
+				require.NoError(t, err)
+				for _, id := range resp.Items {
+					seen[string(id)]++
+				}
+			}
+			require.Len(t, seen, 60, "%s, before page %d", name, page)
+			for id, times := range seen {
+				require.Equal(t, 1, times, "%s, before page %d: %s", name, page, id)
+			}
+		}
+	}
+}
