@@ -41,7 +41,7 @@ SQLLINT_INPUT := Makefile .sqlfluff test/sqlfluff $(TSQL)
 skips = [ -n "$(CI_BASE)" ] && git diff --quiet "$(CI_BASE)" -- $(2) && echo "$(1): SKIPPED, nothing that it depends on differs from $(CI_BASE)"
 
 .DEFAULT_GOAL := help
-.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants faults fuzz bench stage publish update packages azurite servicebus browser sdkchecks clean
+.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants faults fuzz bench stage publish update packages azurite servicebus browser sdkchecks fetched clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -69,10 +69,12 @@ race: export CGO_ENABLED := 1
 race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for long ones that run one goroutine at a time). Needs a C compiler.
 	$(GO) test -short $(RACE) $(WAITING) -skip '$(ALONE)' -timeout 15m $(TESTED) $(RACED)
 
+# End-to-end tests wait for deadlines; what needs processors only runs beside them, and leaves them the processors.
 e2e: azurite servicebus browser ## The whole stack end to end (test/e2e but for what `make test` runs of it, cmd/local), and comparisons, crash tests, scenarios and others in their daily size. SEED=n: random histories from there.
 	@echo "random histories begin at seed $(SEED): SEED=$(SEED) make e2e repeats them"
-	$(GO) test -timeout 20m -skip '$(SMOKES)' $(TESTED) ./test/e2e ./cmd/local ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario
-	$(GO) test -timeout 10m -run '$(DAILY)' $(TESTED) ./internal/commit ./internal/app ./internal/invoice ./handlers ./cmd/sqlwriterctl
+	@{ nice -n 10 $(GO) test -timeout 20m $(TESTED) ./internal/reconcile ./test/comparison ./test/crashtest ./test/scenario && \
+	nice -n 10 $(GO) test -timeout 10m -run '$(DAILY)' $(TESTED) ./internal/commit ./internal/app ./internal/invoice ./handlers ./cmd/sqlwriterctl; } & daily=$$!; \
+	$(GO) test -timeout 20m -skip '$(SMOKES)' $(TESTED) ./test/e2e ./cmd/local; code=$$?; wait $$daily && exit $$code
 
 pages: browser ## The operators' pages in a headless Chromium: axe-core, keyboard, phone, without JavaScript, polling (Linux on x86_64).
 	@$(call skips,pages,$(PAGES_INPUT)) || $(GO) test -count=1 -timeout 20m $(TESTED) ./test/browser
@@ -167,6 +169,9 @@ $(SQLFLUFF)/installed: test/sqlfluff/requirements.txt
 	$(PYTHON) -m venv --clear $(SQLFLUFF)
 	$(SQLFLUFF)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
+
+# What `make test` and `make check` install and compile, side by side where make has jobs: CI begins so.
+fetched: $(GOLANGCI) $(GOVULNCHECK) $(SQLFLUFF)/installed $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) azurite servicebus browser packages
 
 clean: ## Remove what was built or kept: bin, .stage, .tools, .local, .storybook.
 	rm -rf bin .stage .tools .local .storybook
