@@ -304,6 +304,28 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 	}
 }
 
+// A manager that could not go on has released the run and sent a later message.
+func TestADeadLetterOfAnEarlierMessageFailsNoRun(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.fakeWrites(100)
+		w.start(run.Run{}, run.Filter{})
+		in, _ := w.runs.Take()
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if op == "Page" {
+				return fault.New(fault.Infrastructure, "test: page", "refused", "no answer")
+			}
+			return nil
+		})
+		done, err := w.instance("m").manager.Receive(t.Context(), in)
+		require.NoError(t, err)
+		require.Equal(t, "deferred", done.Did)
+		_, err = w.instance("l").runDead.Receive(t.Context(), in)
+		require.NoError(t, err)
+		require.Equal(t, run.RunRunning, w.run("run-1").Status)
+	})
+}
+
 // A dead-letter queue has no limit of deliveries. A letter that cannot be handled is held.
 func TestADeadLetterIsHeldDuringAnOutage(t *testing.T) {
 	t.Parallel()

@@ -201,11 +201,11 @@ func TestTheTimerSendsWithinTheLimit(t *testing.T) {
 		w.fakeWrites(4000)
 		w.outstanding = 100
 		w.handedOff()
-		_, _, err := w.store.MarkUnsent(t.Context(), w.store.AllBatches(), "lost", false, nil)
+		_, _, err := w.store.MarkUnsent(t.Context(), w.store.AllBatches()[3:], "lost", false, nil)
 		require.NoError(t, err)
 		w.outstanding = 7
 		timer := w.instance("timer")
-		for _, sent := range []int{7, 0} {
+		for _, sent := range []int{4, 0} { // three are on their way
 			done, err := timer.once()
 			require.NoError(t, err)
 			require.Equal(t, sent, done.Sent)
