@@ -188,7 +188,12 @@ func TestWhichDocumentsAreCompared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.consistent(12)
+	w.keep(12)
+	w.edit(12, "UPC_CD", "1") // its second look is when the night has lasted a quarter of an hour
 	last := w.night().BegunAt
+	require.Greater(t, w.last().EndedAt.Sub(last), 10*time.Minute)
+	w.sink.SetLine(12, w.kept[12].line)
+	w.compare(false, w.idOf(12))
 	change := func(line int64, at time.Time) {
 		w.clock = at
 		w.put(document(int(line%600), line, "CHANGED", stateOf(w.doc(w.idOf(line)).State)))
