@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"html/template"
 	"net/url"
 	"reflect"
 	"strings"
@@ -26,4 +27,14 @@ func TestAListsFiltersGoWithItsRetry(t *testing.T) {
 	}
 	require.Equal(t, v.Query, v.Form)
 	require.Equal(t, "x"+flags, filterFlags("x", v))
+}
+
+func TestTheNextPageIsAnotherOfTheSameList(t *testing.T) {
+	v := &visit{Request: Request{Path: "runs", Query: url.Values{"page": {"2"}, "limit": {"50"}, "status": {""}}}}
+	require.Equal(t, "runs?limit=50&page=3", v.nextPage("3"))
+}
+
+// Sentences quote what documents and people say, also within a command.
+func TestASentenceHasNoMarkupOfItsOwn(t *testing.T) {
+	require.Equal(t, template.HTML("&lt;b&gt; <code>&lt;i&gt;</code>"), commands("<b> `<i>`"))
 }
