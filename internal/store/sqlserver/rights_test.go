@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,25 @@ func (d *database) run(t *testing.T, script string, names ...string) {
 			d.spy.Exec(t, line)
 		}
 	}
+}
+
+// Without a server, too: what the app's login may do to tables itself.
+func TestTheAppsRightsToTables(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "sql", "app_rights.sql"))
+	require.NoError(t, err)
+	may := map[string][]string{}
+	for _, grant := range regexp.MustCompile(`(?m)^GRANT (.+) ON OBJECT::(\S+) TO`).FindAllStringSubmatch(string(text), -1) {
+		for right := range strings.SplitSeq(grant[1], ", ") {
+			may[right] = append(may[right], strings.TrimPrefix(grant[2], "sqlwriter."))
+		}
+	}
+	delete(may, "SELECT")
+	delete(may, "VIEW DEFINITION")
+	require.Equal(t, map[string][]string{
+		"INSERT": {"run", "batch", "batch_item", "worker", "error_detail", "finding", "comparison"},
+		"UPDATE": {"run", "batch", "batch_item", "worker", "finding", "comparison"},
+		"DELETE": {"finding"},
+	}, may)
 }
 
 // forbids requires that each statement fails for the login.
