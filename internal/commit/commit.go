@@ -23,7 +23,7 @@ import (
 const recordTimeout = time.Minute
 
 // escapeRetries is how often the host offers a batch again, after which its documents are left to the recovery timer,
-// when its dependencies answer others. A committed document of a run has failed then.
+// when the breaker is not open. A committed document of a run has failed then.
 const escapeRetries = 20
 
 // maxRaces bounds how often one document is read again because it changed. One that changes more often is left to the

@@ -1,4 +1,4 @@
-// Package config reads the settings. Settings is the one table behind validation, the sample file, README's table and
+// Package config reads the settings. Settings is the one table behind validation, the sample file, docs/settings.md and
 // the check of every function.json. A new setting is one more row, a field of Config, and `make update`.
 package config
 

@@ -240,7 +240,7 @@ func Table() []Row {
 		},
 		{
 			Name: BatchLeft, Level: problem,
-			Says: "this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer", Do: "read the code: it says which dependency it is", Fields: slices.Concat(failure, []string{"retry_count"}),
+			Says: "this batch failed 21 times while the breaker was closed: its remaining documents are left to the recovery timer", Do: "read the code: it says which dependency it is", Fields: slices.Concat(failure, []string{"retry_count"}),
 		},
 
 		{

@@ -167,7 +167,7 @@ func ConditionRules() []ConditionRule {
 			Next:   "at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
 		}},
 		{Condition: Unreadable, Means: "the document's structure cannot be understood", Consequence: Consequence{
-			Spends: "all retries at once",
+			Spends: "all retries, whatever retry_count says",
 			Next:   "as document; when others were written at least 60 s after its first failure, the second one makes it a poison message",
 		}},
 		{

@@ -133,7 +133,7 @@ func stateRules() []rule {
 		},
 		{
 			name: "PENDING in capitals", in: `{"sql_writer": {"status": "PENDING"}}`, then: "written",
-			why: "people reset documents by hand; case and blanks at the ends do not matter",
+			why: "people reset documents by hand; the feed minds neither case nor blanks, the timer finds lower, upper and capitalised",
 		},
 		{name: "blanks around", in: `{"sql_writer": {"status": " pending\n"}}`, then: "written", why: "as PENDING"},
 		{
