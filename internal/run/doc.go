@@ -1,4 +1,5 @@
-// Package run executes long operations (drain, replay, reindex) over many documents, with many processes or with one.
+// Package run executes long operations (drain, replay, reapply, reindex) over many documents, with many processes or
+// with one.
 //
 // # Roles
 //
@@ -12,8 +13,7 @@
 // Managers and workers continue what it left, and it continues what they left (ADR 0025). The timer uses it while the
 // queue is away.
 //
-// Kinds is the table of the kinds of runs. A kind may have passes instead of documents: its run has no batches and no
-// messages, but a watermark and counts. The timer executes it a few minutes at a time (Recovery.CarryOn).
+// Kinds is the table of the kinds of runs.
 //
 // The database is the truth. A message only says which row to read: it may be lost, arrive twice, late, or out of
 // order. Rows exist before their message is sent. Every change of a row is compare-and-set, so a late change has no
@@ -41,31 +41,29 @@
 //   - Its message shows the row's epoch. The owner wrote it there when it deferred the message, so that owner is not
 //     lost.
 //   - The owner has been silent for 10 minutes (a worker) or 2 minutes (a manager), with the breaker closed for as
-//     long. That
-//     owner counts as lost. Ten lost workers fail the batch; ten lost managers in a row fail the run (ADR 0025).
+//     long. That owner counts as lost. Ten lost workers fail the batch; ten lost managers in a row fail the run (ADR
+//     0025).
 //
 // The attempt of a batch grows with every message that is meant to be sent for it. A message with an older attempt is
 // dropped.
 //
 // # What each crash leaves behind
 //
-//   - A manager dies before it stored a chunk: nothing. The next manager reads the same page, from the run's watermark.
+//   - A manager dies before it stored a chunk: nothing. The next manager reads the same page, from the run's
+//     watermark.
 //   - A manager dies after it stored a chunk: batches in pending_queue, and a watermark in the same transaction. The
-//     next
-//     manager sends their messages. The run's own message returns when its lock expires, or Recovery sends a new one.
+//     next manager sends their messages. The run's own message returns when its lock expires, or Recovery sends a new
+//     one.
 //   - A manager dies after sending and before the confirmation: the messages are sent again. The queue drops the
 //     duplicate, or its claim finds the batch claimed or finished.
-//   - A message is lost: the batch stays queued. Recovery sends it again when the queue has passed it, after 30 minutes
-//     or more.
+//   - A message is lost: the batch stays queued. Recovery sends it again when the queue has passed it, after 30
+//     minutes or more.
 //   - A worker dies: the batch stays processing and documents may lack an outcome. The next worker, or Recovery, takes
-//     it over
-//     after 10 minutes. Writing a document again is harmless, because the ledger answers unchanged.
+//     it over after 10 minutes. Writing a document again is harmless, because the ledger answers unchanged.
 //   - A worker dies after the last outcome: as before. The next worker finds nothing to do and completes the batch.
 //   - A process dies before it completed the run: Recovery completes it.
 //   - An Executor dies: what a manager and a worker leave behind. Another Executor takes the run over after 2 minutes,
-//     or Recovery sends
-//     its message after 7.
-//   - A step of a pass dies before its progress is stored: the next tick repeats it.
+//     or Recovery sends its message after 7.
 //   - SQL or Cosmos DB fails: the owner releases its lease and defers the message. No delivery and no retry is counted
 //     (ADR 0025).
 //
