@@ -172,7 +172,9 @@ func (w *world) fill(n int) []string {
 }
 
 // put adds a document for a line.
-func (w *world) put(line int, maker, state string) (id string) { return w.putOn(line, maker, state, int64(line)) }
+func (w *world) put(line int, maker, state string) (id string) {
+	return w.putOn(line, maker, state, int64(line))
+}
 
 // putOn is put for a document that names other lines, the main one first.
 func (w *world) putOn(number int, maker, state string, lines ...int64) (id string) {
