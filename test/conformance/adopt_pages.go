@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -200,8 +199,7 @@ func adoptPageFails(s *ledgerTest) {
 
 func adoptCancelled(s *ledgerTest) {
 	state := s.begin("me")
-	ctx, cancel := context.WithCancel(s.Context())
-	cancel()
+	ctx := lateContext(s)
 	page := s.a.Adoption.Page(ctx,
 		adopt.Page{Run: state.Run, Rows: adoptedRows(doc("a", 1, 1, "x", 1)), Advance: &adopt.Advance{Watermark: 5}})
 	_, read := s.a.Adoption.State(ctx)

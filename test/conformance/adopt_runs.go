@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -124,30 +123,13 @@ func adoptFenced(s *ledgerTest) {
 func adoptRace(s *ledgerTest) {
 	const n = 8
 	state := s.begin("me")
-	errs := make([]error, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			errs[i] = s.a.Adoption.Page(s.Context(), adopt.Page{
-				Run: state.Run, From: 0, Rows: adoptedRows(doc("a", 1, 1, "x", int64(i+1))),
-				Advance: &adopt.Advance{Watermark: int64(i + 1)},
-			})
+	_, errs := atOnce(n, func(i int) (bool, error) {
+		return true, s.a.Adoption.Page(s.Context(), adopt.Page{
+			Run: state.Run, From: 0, Rows: adoptedRows(doc("a", 1, 1, "x", int64(i+1))),
+			Advance: &adopt.Advance{Watermark: int64(i + 1)},
 		})
-	}
-	close(start)
-	wg.Wait()
-	winner := -1
-	for i, err := range errs {
-		if err == nil {
-			require.Equal(s, -1, winner, "two moved it")
-			winner = i
-			continue
-		}
-		require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
-	}
-	require.NotEqual(s, -1, winner, "nobody moved it: %v", errs)
+	})
+	winner := oneWins(s, errs, fault.NoCondition)
 	require.Equal(s, int64(winner+1), s.now().Watermark)
 	for line, found := range s.state(span(1, n)...) {
 		require.Equal(s, line == int64(winner+1), found.InLedger, "line %d", line)

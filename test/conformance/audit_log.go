@@ -394,8 +394,7 @@ func (j *auditLogTest) calls(ctx context.Context) map[string]func() error {
 
 func auditCancelled(j *auditLogTest) {
 	j.write(run.Audit{Action: "pause"})
-	ctx, cancel := context.WithCancel(j.Context())
-	cancel()
+	ctx := lateContext(j)
 	for name, call := range j.calls(ctx) {
 		err := call()
 		require.Equal(j, fault.Infrastructure, fault.KindOf(err), "%s: %v", name, err)

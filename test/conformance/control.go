@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -119,29 +118,12 @@ func controlRace(t *testing.T, h ControlHarness) {
 func raceControl(t *testing.T, h ControlHarness, tag string) {
 	t.Helper()
 	const n = 20
-	next, errs := make([]string, n), make([]error, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			c := control("race")
-			c.Poison.Count = i
-			next[i], errs[i] = []breaker.ControlStore{h.Control, h.Another}[i%2].Store(t.Context(), c, tag)
-		})
-	}
-	close(start)
-	wg.Wait()
-	winner := -1
-	for i, err := range errs {
-		if err == nil {
-			require.Equal(t, -1, winner, "two writers won with one etag")
-			winner = i
-			continue
-		}
-		requireFault(t, err, fault.Contention, fault.Changed)
-	}
-	require.NotEqual(t, -1, winner, "nobody won")
+	next, errs := atOnce(n, func(i int) (string, error) {
+		c := control("race")
+		c.Poison.Count = i
+		return []breaker.ControlStore{h.Control, h.Another}[i%2].Store(t.Context(), c, tag)
+	})
+	winner := oneWins(t, errs, fault.Changed)
 	want := control("race")
 	want.Poison.Count = winner
 	requireControl(t, h, want, next[winner])
@@ -149,22 +131,13 @@ func raceControl(t *testing.T, h ControlHarness, tag string) {
 
 func controlCounts(t *testing.T, h ControlHarness) {
 	const workers, each = 8, 5
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
-	for i := range workers {
-		wg.Go(func() {
-			store := []breaker.ControlStore{h.Control, h.Another}[i%2]
-			for range each {
-				if errs[i] = countOne(t.Context(), store); errs[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
+	_, errs := atOnce(workers, func(i int) (n int, err error) {
+		for n = 0; n < each && err == nil; n++ {
+			err = countOne(t.Context(), []breaker.ControlStore{h.Control, h.Another}[i%2])
+		}
+		return n, err
+	})
+	require.NoError(t, errors.Join(errs...))
 	c, _, err := h.Control.Load(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, workers*each, c.Poison.Count)
@@ -204,8 +177,7 @@ func controlUnknown(t *testing.T, h ControlHarness) {
 }
 
 func controlCancelled(t *testing.T, h ControlHarness) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := lateContext(t)
 	_, err := h.Control.Store(ctx, control("build 1"), "")
 	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
 	require.ErrorIs(t, err, context.Canceled)
@@ -234,8 +206,7 @@ func controlStatuses(t *testing.T, h ControlHarness) {
 	require.Equal(t, []breaker.Status{status("a", now), status("ü-b", now)}, statuses(now.Add(-time.Hour)))
 	require.Empty(t, statuses(now.Add(time.Hour)))
 	requireControl(t, h, breaker.Control{}, "")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := lateContext(t)
 	requireFault(t, h.Control.StoreStatus(ctx, status("c", now)), fault.Infrastructure, fault.NoCondition)
 	_, err := h.Control.LoadStatuses(ctx, now)
 	requireFault(t, err, fault.Infrastructure, fault.NoCondition)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -212,29 +211,12 @@ func recordRace(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("a"))
 	doc := whole(t, h, "a")
 	const n = 20
-	next, errs := make([]string, n), make([]error, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			s := state("retry_scheduled")
-			s.RetryCount = i
-			next[i], errs[i] = h.Documents.Record(t.Context(), doc, s)
-		})
-	}
-	close(start)
-	wg.Wait()
-	winner := -1
-	for i, err := range errs {
-		if err == nil {
-			require.Equal(t, -1, winner, "two writers won with one etag")
-			winner = i
-			continue
-		}
-		requireFault(t, err, fault.Contention, fault.Changed)
-	}
-	require.NotEqual(t, -1, winner, "nobody won")
+	next, errs := atOnce(n, func(i int) (string, error) {
+		s := state("retry_scheduled")
+		s.RetryCount = i
+		return h.Documents.Record(t.Context(), doc, s)
+	})
+	winner := oneWins(t, errs, fault.Changed)
 	want := state("retry_scheduled")
 	want.RetryCount = winner
 	got := read(t, h, "a")
@@ -272,8 +254,7 @@ func oddIDs(t *testing.T, h DocumentsHarness) {
 func cancelled(t *testing.T, h DocumentsHarness) {
 	h.Put(t, sample("a"))
 	before, doc := read(t, h, "a"), whole(t, h, "a")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := lateContext(t)
 	_, err := h.Documents.Read(ctx, "a")
 	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
 	require.ErrorIs(t, err, context.Canceled)

@@ -3,9 +3,9 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,21 +78,11 @@ func firstContentStays(t *testing.T, h EvidenceHarness) {
 func keepRace(t *testing.T, h EvidenceHarness) {
 	const name, n = "failed/1/a/e/metadata.json", 20
 	contents := make([][]byte, n)
-	errs := make([]error, n)
-	start := make(chan struct{})
-	var group sync.WaitGroup
-	for i := range n {
+	_, errs := atOnce(n, func(i int) (bool, error) {
 		contents[i] = bytes.Repeat([]byte{byte('a' + i)}, 1000+i)
-		group.Go(func() {
-			<-start
-			errs[i] = h.Evidence.Keep(t.Context(), name, contents[i])
-		})
-	}
-	close(start)
-	group.Wait()
-	for i, err := range errs {
-		require.NoError(t, err, "keep %d", i)
-	}
+		return true, h.Evidence.Keep(t.Context(), name, contents[i])
+	})
+	require.NoError(t, errors.Join(errs...))
 	stayed, ok := h.Read(t, name)
 	require.True(t, ok)
 	require.Contains(t, contents, stayed, "one of the contents, whole")
@@ -159,8 +149,7 @@ func impossibleNames(t *testing.T, h EvidenceHarness) {
 }
 
 func cancelledKeep(t *testing.T, h EvidenceHarness) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := lateContext(t)
 	err := h.Evidence.Keep(ctx, "a", []byte("x"))
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorIs(t, err, context.Canceled)

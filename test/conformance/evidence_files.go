@@ -149,8 +149,7 @@ func placeOfFiles(t *testing.T, h EvidenceFilesHarness) {
 
 func evidenceCancelled(t *testing.T, h EvidenceFilesHarness) {
 	folder := h.fails(t, evidenceOf("a", 1), 0)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := lateContext(t)
 	_, _, belowErr := h.Evidence.FilesBelow(ctx, commit.EvidenceRoot, "")
 	_, readErr := h.Evidence.Read(ctx, folder+"/error.json")
 	for i, err := range []error{belowErr, readErr} {

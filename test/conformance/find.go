@@ -697,8 +697,7 @@ func findCharges(t *testing.T, h FinderHarness) {
 
 func findCancelled(t *testing.T, h FinderHarness) {
 	q, good := unfinished(t, h)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := lateContext(t)
 	for _, continuation := range []string{"", good} {
 		page, err := h.Finder.Find(ctx, q, continuation)
 		requireFault(t, err, fault.Infrastructure, fault.NoCondition)

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,21 +175,11 @@ func comparisonSaved(f *findingsTest) {
 }
 
 func comparisonBegunAtOnce(f *findingsTest) {
-	var group sync.WaitGroup
-	var began atomic.Int32
-	for range 8 {
-		group.Go(func() {
-			is, err := f.Findings.Begin(f.Context(), reconcile.Comparison{ID: "2025-12-18", By: "ann", Why: "x"})
-			if err != nil {
-				f.Error(err)
-			}
-			if is {
-				began.Add(1)
-			}
-		})
-	}
-	group.Wait()
-	require.Equal(f, int32(1), began.Load())
+	began, errs := atOnce(8, func(int) (bool, error) {
+		return f.Findings.Begin(f.Context(), reconcile.Comparison{ID: "2025-12-18", By: "ann", Why: "x"})
+	})
+	require.NoError(f, errors.Join(errs...))
+	require.Len(f, slices.DeleteFunc(began, func(is bool) bool { return !is }), 1)
 }
 
 func comparisonBegun(f *findingsTest) {
@@ -494,19 +483,14 @@ func findingsTwice(f *findingsTest) {
 	}
 	step := f.next()
 	step.Counts = map[reconcile.Class]int{reconcile.Stale: 1}
-	var group sync.WaitGroup
-	var errs [4]error
-	for i := range errs {
-		group.Go(func() {
-			for {
-				errs[i] = f.Findings.Save(f.Context(), step, put[10:], drop)
-				if fault.KindOf(errs[i]) != fault.Contention || fault.Has(errs[i], fault.Changed) {
-					return
-				}
+	_, errs := atOnce(4, func(int) (bool, error) {
+		for {
+			err := f.Findings.Save(f.Context(), step, put[10:], drop)
+			if fault.KindOf(err) != fault.Contention || fault.Has(err, fault.Changed) {
+				return true, err
 			}
-		})
-	}
-	group.Wait()
+		}
+	})
 	saved := 0
 	for _, err := range errs {
 		if err == nil {

@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -201,4 +204,44 @@ func span(first int64, n int) []int64 {
 		lines[i] = first + int64(i)
 	}
 	return lines
+}
+
+// atOnce calls f n times at once.
+func atOnce[T any](n int, f func(i int) (T, error)) ([]T, []error) {
+	answers, errs := make([]T, n), make([]error, n)
+	var group sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		group.Go(func() {
+			<-begin
+			answers[i], errs[i] = f(i)
+		})
+	}
+	close(begin)
+	group.Wait()
+	return answers, errs
+}
+
+// oneWins requires that exactly one call has no error. The others are contention, with a condition if one is given.
+func oneWins(t testing.TB, errs []error, condition fault.Condition) int {
+	t.Helper()
+	winner := -1
+	for i, err := range errs {
+		if err == nil {
+			require.Negative(t, winner, "two of them won")
+			winner = i
+			continue
+		}
+		require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
+		require.True(t, condition == fault.NoCondition || fault.Has(err, condition), "%v", err)
+	}
+	require.GreaterOrEqual(t, winner, 0, "none of them won: %v", errs)
+	return winner
+}
+
+// lateContext is a context that has ended.
+func lateContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }

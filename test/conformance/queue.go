@@ -3,9 +3,9 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -277,8 +277,7 @@ func lostAnswers(t *testing.T, h QueueHarness) {
 
 func cancelledSend(t *testing.T, h QueueHarness) {
 	messages := queueMessages("m", 2)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx := lateContext(t)
 	for i, err := range h.Queue.Send(ctx, messages) {
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s: %v", messages[i].ID, err)
 	}
@@ -303,17 +302,12 @@ func deadlineOfSend(t *testing.T, h QueueHarness) {
 
 func concurrentSends(t *testing.T, h QueueHarness) {
 	const senders, each = 20, 15
-	var wg sync.WaitGroup
-	errs := make([][]error, senders)
-	for i := range senders {
-		wg.Go(func() { errs[i] = h.Queue.Send(t.Context(), queueMessages(fmt.Sprintf("s%d", i), each)) })
-	}
-	wg.Wait()
-	for i := range errs {
-		require.Len(t, errs[i], each)
-		for _, err := range errs[i] {
-			require.NoError(t, err)
-		}
+	answers, _ := atOnce(senders, func(i int) ([]error, error) {
+		return h.Queue.Send(t.Context(), queueMessages(fmt.Sprintf("s%d", i), each)), nil
+	})
+	for _, errs := range answers {
+		require.Len(t, errs, each)
+		require.NoError(t, errors.Join(errs...))
 	}
 	seen := map[string]int{}
 	for _, m := range h.Stored(t) {
@@ -349,12 +343,10 @@ func countedMessages(t *testing.T, h QueueHarness) {
 }
 
 func uncountedMessages(t *testing.T, h QueueHarness) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, _, err := h.Messages.Count(ctx, 10)
+	_, _, err := h.Messages.Count(lateContext(t), 10)
 	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
 	h.Down(t)
-	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
 	_, _, err = h.Messages.Count(ctx, 10)

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -216,8 +215,7 @@ func reportBounded(r *reportsTest) {
 }
 
 func reportCancelled(r *reportsTest) {
-	ctx, cancel := context.WithCancel(r.Context())
-	cancel()
+	ctx := lateContext(r)
 	for _, name := range r.Names {
 		table, err := r.Reports.Report(ctx, name)
 		requireFault(r, err, fault.Infrastructure, fault.NoCondition, name)

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -285,13 +284,6 @@ func retentionChunks(f *retentionTest) {
 	require.Equal(f, 1, f.purge(retention.EndedRuns, 1000))
 	require.False(f, f.there("big"))
 	require.Zero(f, f.purge(retention.EndedRuns, 1000))
-}
-
-// lateContext is a context that has ended.
-func lateContext(f *retentionTest) context.Context {
-	ctx, cancel := context.WithCancel(f.Context())
-	cancel()
-	return ctx
 }
 
 // without is a table of rows without one.

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -638,8 +637,7 @@ func rowsHidden(s *sinkTest) {
 func rowsEnded(s *sinkTest) {
 	s.h.AddLines(s, 1)
 	s.gives(doc("a", 10, 5, "x", 1), "applied(applied)")
-	ctx, cancel := context.WithCancel(s.Context())
-	cancel()
+	ctx := lateContext(s)
 	rows := s.h.Rows(sysName, 0)
 	_, scan := rows.Scan(ctx, 0, reconcile.MaxScan)
 	_, lines := rows.Lines(ctx, []int64{1})

@@ -462,8 +462,7 @@ func runEndedContext(r *runTest) {
 	calls["silence"] = func(ctx context.Context) error { _, err := s.RequeueSilent(ctx, runSys, 0, 1); return err }
 	calls["rescue"] = func(ctx context.Context) error { _, _, err := s.Rescue(ctx, runSys, 0, 0, 1); return err }
 	calls["open runs"] = func(ctx context.Context) error { _, err := s.OpenRuns(ctx, runSys, 1); return err }
-	ctx, cancel := context.WithCancel(r.Context())
-	cancel()
+	ctx := lateContext(r)
 	for name, call := range calls {
 		r.changesNothing(name, func() {
 			err := call(ctx)

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,22 +27,6 @@ func runRaceCases() []runCase {
 		{"eight timers rescue each batch once", raceRescue},
 		{"outcomes that are saved at once are all counted", raceSave},
 	}
-}
-
-// atOnce calls f n times at once.
-func atOnce[T any](n int, f func(i int) (T, error)) ([]T, []error) {
-	answers, errs := make([]T, n), make([]error, n)
-	var group sync.WaitGroup
-	begin := make(chan struct{})
-	for i := range n {
-		group.Go(func() {
-			<-begin
-			answers[i], errs[i] = f(i)
-		})
-	}
-	close(begin)
-	group.Wait()
-	return answers, errs
 }
 
 // oneOf requires that exactly one call won. The others lost, by their answer or as contention.

@@ -71,8 +71,8 @@ func (d *Documents) put(op string, doc json.RawMessage, replace, twin bool) erro
 	if err := json.Unmarshal(members["id"], &id); err != nil {
 		return fault.Wrap(fault.Document, op, "id", "the document has no text \"id\"", err)
 	}
-	if id == "" || strings.ContainsAny(id, `/\?#`) {
-		return fault.New(fault.Document, op, "id", "id %q is empty or has one of / \\ ? #", id)
+	if id == "" || id == "." || id == ".." || strings.ContainsAny(id, `/\?#`) {
+		return fault.New(fault.Document, op, "id", "id %q is empty, a place, or has one of / \\ ? #", id)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
