@@ -379,10 +379,18 @@ func (s *RunStore) DeadLetter(
 	})
 }
 
-// changeBatch makes a change with its entry, or none of both.
+// changeBatch changes a batch that is there.
 func (s *RunStore) changeBatch(
 	ctx context.Context, op, id string, a run.Audit, change func(*storedBatch) bool,
 ) (bool, error) {
+	return s.changed(ctx, op, a, func() bool {
+		j := s.batchOf[id]
+		return j != nil && change(j)
+	})
+}
+
+// changed makes a change with its entry, or none of both.
+func (s *RunStore) changed(ctx context.Context, op string, a run.Audit, change func() bool) (bool, error) {
 	a, err := a.Normalize()
 	if err != nil {
 		return false, err
@@ -392,7 +400,7 @@ func (s *RunStore) changeBatch(
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if j := s.batchOf[id]; j == nil || !change(j) {
+	if !change() {
 		return false, nil
 	}
 	s.note(a)
@@ -401,15 +409,6 @@ func (s *RunStore) changeBatch(
 
 // Write implements run.Batches.
 func (s *RunStore) Write(ctx context.Context, a run.Audit) error {
-	a, err := a.Normalize()
-	if err != nil {
-		return err
-	}
-	if err := ended(ctx, "inmem: write audit"); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.note(a)
-	return nil
+	_, err := s.changed(ctx, "inmem: write audit", a, func() bool { return true })
+	return err
 }

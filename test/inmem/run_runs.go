@@ -360,22 +360,12 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 	})
 }
 
-// changeRun makes a change with its entry, or none of both.
+// changeRun changes a run that is there.
 func (s *RunStore) changeRun(
 	ctx context.Context, op, id string, a run.Audit, change func(*storedRun) bool,
 ) (bool, error) {
-	a, err := a.Normalize()
-	if err != nil {
-		return false, err
-	}
-	if err := ended(ctx, op); err != nil {
-		return false, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.runOf[id]; r == nil || !change(r) {
-		return false, nil
-	}
-	s.note(a)
-	return true, nil
+	return s.changed(ctx, op, a, func() bool {
+		r := s.runOf[id]
+		return r != nil && change(r)
+	})
 }
