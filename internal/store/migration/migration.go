@@ -117,8 +117,8 @@ func Compare(files []File, done []Done) []State {
 
 // Record is the table in which a database records the files that it has run.
 type Record struct {
-	// Op is the operation that errors name, and Table is the table's name.
-	Op, Table string
+	// Op is the operation that errors name. Select gives number, name, checksum and applied_at of each file.
+	Op, Select string
 	// Run runs a file and records it.
 	Run func(ctx context.Context, tx *sql.Tx, f File) error
 }
@@ -165,7 +165,7 @@ type Querier interface {
 
 // done reads the record.
 func (r Record) done(ctx context.Context, db Querier) (done []Done, err error) {
-	rows, err := db.QueryContext(ctx, "SELECT number, name, checksum, applied_at FROM "+r.Table+" ORDER BY number")
+	rows, err := db.QueryContext(ctx, r.Select)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,10 @@ func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
 }
 
 func record() migration.Record {
-	return migration.Record{Op: opMigrate, Table: "sqlwriter.migration", Run: runMigration}
+	return migration.Record{
+		Op: opMigrate, Run: runMigration,
+		Select: `SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number`,
+	}
 }
 
 func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {

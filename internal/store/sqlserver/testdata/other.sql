@@ -56,7 +56,7 @@ SET ANSI_NULLS ON;
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 GO
--- migrate.go, migrationsDone
+-- migrate.go, record
 SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number;
 GO
 -- migrate.go, MigrationStatus
