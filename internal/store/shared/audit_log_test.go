@@ -1,8 +1,6 @@
 package shared_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -10,27 +8,6 @@ import (
 
 	"sqlwriter/internal/store/shared"
 )
-
-func TestEveryFileIsAStatementOfTheAuditLog(t *testing.T) {
-	words := testDialect()
-	texts, err := shared.Texts(words, shared.OfAuditLog)
-	require.NoError(t, err)
-	files, err := os.ReadDir("auditlog")
-	require.NoError(t, err)
-	for _, f := range files {
-		name := strings.TrimSuffix(f.Name(), ".sql")
-		require.Contains(t, texts, name)
-		require.NotContains(t, texts[name], "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
-		require.Regexp(t, `^-- .+\n(INSERT|UPDATE|SELECT)\b`, texts[name], "a statement says what it does")
-	}
-	words.LockTimeout = 700
-	texts, err = shared.Texts(words, shared.OfAuditLog)
-	require.NoError(t, err)
-	for name, text := range texts {
-		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE")
-		require.Equal(t, writes, strings.Contains(text, "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 700;\n"), name)
-	}
-}
 
 func TestMoment(t *testing.T) {
 	at := time.Date(2025, 12, 18, 16, 0, 0, 123e6, time.UTC)

@@ -28,29 +28,52 @@ func testDialect() shared.Dialect {
 	}
 }
 
-func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
-	words := testDialect()
-	texts, err := shared.Texts(words, shared.OfRuns)
-	require.NoError(t, err)
-	files, err := os.ReadDir("runs")
-	require.NoError(t, err)
-	for _, f := range files {
-		require.Contains(t, texts, strings.TrimSuffix(f.Name(), ".sql"))
+// Each file is a statement that says what it does. Only an engine with LockTimeout bounds the locks of writes.
+func TestEveryFileIsAStatement(t *testing.T) {
+	for _, folder := range []string{shared.OfRuns, shared.OfAuditLog, shared.OfFindings} {
+		words := testDialect()
+		texts, err := shared.Texts(words, folder)
+		require.NoError(t, err)
+		files, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		for _, f := range files {
+			require.Contains(t, texts, strings.TrimSuffix(f.Name(), ".sql"))
+		}
+		for name, text := range texts {
+			require.NotContains(t, text, "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
+			require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT|DELETE)\b`, text, "a statement says what it does")
+		}
+		words.LockTimeout = 700
+		texts, err = shared.Texts(words, folder)
+		require.NoError(t, err)
+		for name, text := range texts {
+			writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE") ||
+				strings.Contains(text, "DELETE FROM")
+			require.Equal(t, writes, strings.Contains(text, "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 700;\n"), name)
+		}
 	}
-	require.Len(t, texts, len(files)+3+2, "batches_list is four, items_page and run_lease are two")
+}
+
+func TestListsOfRunsAreBounded(t *testing.T) {
+	texts, err := shared.Texts(testDialect(), shared.OfRuns)
+	require.NoError(t, err)
 	for name, text := range texts {
-		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
-		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
 		require.Equal(t, strings.Contains(text, "ORDER BY") && strings.HasPrefix(withoutHead(text), "SELECT") &&
 			!strings.Contains(name, "items_open"),
 			strings.Contains(text, "@limit"), "%s: a list is bounded, except the documents of one batch", name)
 	}
-	words.LockTimeout = 700
-	texts, err = shared.Texts(words, shared.OfRuns)
+}
+
+func TestFindingsAreWrittenInLists(t *testing.T) {
+	texts, err := shared.Texts(testDialect(), shared.OfFindings)
+	require.NoError(t, err)
+	code, err := os.ReadFile("findings.go")
 	require.NoError(t, err)
 	for name, text := range texts {
-		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE")
-		require.Equal(t, writes, strings.Contains(text, "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 700;\n"), name)
+		require.Contains(t, string(code), `"`+name+`"`)
+		if strings.Contains(text, "UPDATE the_finding") || strings.Contains(text, "INSERT INTO the_finding") {
+			require.Contains(t, text, "list(@rows", "%s: many rows make the server lock the table", name)
+		}
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 )
@@ -40,13 +39,6 @@ func (d *database) rename(t testing.TB, table string) (restore func()) {
 	return func() {
 		d.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.hidden_%[1]s', N'%[1]s', N'OBJECT'`, table))
 	}
-}
-
-// The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
-func TestAuditLogStatementsGolden(t *testing.T) {
-	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfAuditLog)
-	require.NoError(t, err)
-	golden(t, "audit_log.sql", declared(t, texts))
 }
 
 // declared sorts the statements by name and adds the parameters that the driver declares.

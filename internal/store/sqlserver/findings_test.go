@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlservertest"
@@ -39,11 +38,4 @@ func TestFindings(t *testing.T) {
 			HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 		}
 	})
-}
-
-// The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
-func TestFindingStatementsGolden(t *testing.T) {
-	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfFindings)
-	require.NoError(t, err)
-	golden(t, "findings.sql", declared(t, texts))
 }

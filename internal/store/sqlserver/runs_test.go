@@ -45,11 +45,15 @@ func (d *database) runs(t testing.TB) conformance.RunStoreFixture {
 	}
 }
 
-// The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
-func TestRunStatementsGolden(t *testing.T) {
-	texts, err := sqlserver.Texts(sqlserver.Options{}, shared.OfRuns)
-	require.NoError(t, err)
-	golden(t, "runs.sql", declared(t, texts))
+// The goldens have the shared statements in this engine's syntax, with the parameters that the driver declares.
+func TestSharedStatementsGolden(t *testing.T) {
+	for file, folder := range map[string]string{
+		"runs.sql": shared.OfRuns, "audit_log.sql": shared.OfAuditLog, "findings.sql": shared.OfFindings,
+	} {
+		texts, err := sqlserver.Texts(sqlserver.Options{}, folder)
+		require.NoError(t, err)
+		golden(t, file, declared(t, texts))
+	}
 }
 
 func TestTheViewHasTheNamesOfTheOriginalQueries(t *testing.T) {
