@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -94,6 +95,19 @@ func TestPanicLeavesNothingAndFreesTheConnection(t *testing.T) {
 	_, ok := d.spy.Ledger(t, 1)
 	require.False(t, ok)
 	require.Equal(t, invoice.OutcomeApplied, apply(t, s, sqltest.Item("a", 1, 1))[0].Verdict)
+}
+
+// A preview reads beside a writer. The lock's other rules are cases of TestSink.
+func TestAPreviewDoesNotWait(t *testing.T) {
+	s := newStore(t)
+	spying(s).addLines(t, 1)
+	tx, err := s.Writer().Begin()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a preview that waited would wait for ever
+	defer cancel()
+	_, err = s.Apply(ctx, []commit.Item{sqltest.Item("a", 1, 1)}, commit.Preview, breaker.Heartbeat{})
+	require.NoError(t, err)
 }
 
 func TestMigrations(t *testing.T) {
