@@ -25,7 +25,7 @@ func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 		ids = append(ids, b.InvocationID)
 		return commit.Report{}, nil
 	})), Options{}, batch())
-	invoke(t, RecoverRetries(auditing{recovers: func(_ context.Context, invocationID string) (commit.RecoveredDocuments, error) {
+	invoke(t, RecoverRetries(auditing{recovers: func(invocationID string) (commit.RecoveredDocuments, error) {
 		ids = append(ids, invocationID)
 		return commit.RecoveredDocuments{}, nil
 	}}), Options{}, strings.NewReader(timerBody))
@@ -35,7 +35,7 @@ func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 // A skipped queue is not reported as empty.
 func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 	for off, counted := range map[string]bool{"shadow: nothing is recovered": false, "": true} {
-		w, log := invoke(t, RecoverRetries(auditing{recovers: func(context.Context, string) (commit.RecoveredDocuments, error) {
+		w, log := invoke(t, RecoverRetries(auditing{recovers: func(string) (commit.RecoveredDocuments, error) {
 			return commit.RecoveredDocuments{Off: off}, nil
 		}}), Options{}, strings.NewReader(timerBody))
 		for _, output := range []string{w.Body.String(), log} {
@@ -47,7 +47,7 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 }
 
 func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
-	w, log := invoke(t, RecoverRetries(auditing{recovers: func(context.Context, string) (commit.RecoveredDocuments, error) {
+	w, log := invoke(t, RecoverRetries(auditing{recovers: func(string) (commit.RecoveredDocuments, error) {
 		return commit.RecoveredDocuments{
 			Report: commit.Report{Documents: 3, Outcomes: map[invoice.Outcome]int{"applied": 3}}, Oldest: time.Hour,
 			Found: map[commit.Window]int{commit.Blamed: 2, commit.Orphans: 1}, More: []commit.Window{commit.Blamed},
@@ -64,7 +64,7 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 type auditing struct {
 	parts *[]string
 	// recovers is the recovery of documents; may be nil.
-	recovers func(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error)
+	recovers func(invocationID string) (commit.RecoveredDocuments, error)
 	// documents, runs, err and compare are the errors of the parts.
 	documents, runs, err, purge, compare, counts error
 }
@@ -76,9 +76,9 @@ func (a auditing) note(part string, err error) error {
 	return err
 }
 
-func (a auditing) Recover(ctx context.Context, invocationID string) (commit.RecoveredDocuments, error) {
+func (a auditing) Recover(_ context.Context, invocationID string) (commit.RecoveredDocuments, error) {
 	if a.recovers != nil {
-		return a.recovers(ctx, invocationID)
+		return a.recovers(invocationID)
 	}
 	return commit.RecoveredDocuments{}, a.note("documents", a.documents)
 }

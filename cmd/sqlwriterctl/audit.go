@@ -37,10 +37,13 @@ func (c *auditListCommand) Run(ctx context.Context, a *app) error {
 	if len(audits) == 0 {
 		a.notef("no entry found%s", c.leftOut())
 	}
-	return a.emit(ops.AuditPage{Audits: audits}, idsOf(audits, func(e run.Audit) string { return e.Action }), func() error {
+	actions := idsOf(audits, func(e run.Audit) string { return e.Action })
+	return a.emit(ops.AuditPage{Audits: audits}, actions, func() error {
 		rows := [][]string{{"AT", "LEVEL", "ACTION", "BY", "SUBJECT", "WHY"}}
 		for _, e := range audits {
-			rows = append(rows, []string{a.time(e.At), orDash(e.Level), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
+			rows = append(rows, []string{
+				a.time(e.At), orDash(e.Level), e.Action, e.By, orDash(e.Subject), oneLine(e.Why),
+			})
 		}
 		return a.table(rows)
 	})

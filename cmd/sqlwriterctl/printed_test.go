@@ -71,9 +71,13 @@ func answered(t *testing.T, answer func(row opsapi.Row, request any) (any, error
 func acts() map[string]map[string]any {
 	at := storybook.Ago
 	row := func(id int64, retry time.Duration) ops.DocumentRow {
-		return ops.DocumentRow{ID: "a b", Line: id, Status: "failed", Retries: 5, ChangedAt: at(retry), FailedAt: at(retry)}
+		return ops.DocumentRow{
+			ID: "a b", Line: id, Status: "failed", Retries: 5, ChangedAt: at(retry), FailedAt: at(retry),
+		}
 	}
-	progress := ops.RunProgress{Run: run.Run{ID: "r", Kind: run.Reapply, StartedAt: at(time.Hour), Status: run.RunRunning}}
+	progress := ops.RunProgress{
+		Run: run.Run{ID: "r", Kind: run.Reapply, StartedAt: at(time.Hour), Status: run.RunRunning},
+	}
 	stopped, ended, failing := progress, progress, progress
 	failing.Stats.Batches = map[run.BatchStatus]int{run.Failed: 1, run.Completed: 29}
 	failing.Stats.Outcomes = map[invoice.Outcome]int{"": 2, invoice.OutcomeRetryScheduled: 29}
@@ -81,6 +85,17 @@ func acts() map[string]map[string]any {
 	ended.Status, ended.Stats.Outcomes = run.RunCompleted, map[invoice.Outcome]int{invoice.OutcomeApplied: 2}
 	tried := ops.Tried{At: at(time.Hour), Kind: "document", Code: "2628", Error: "too\nlong"}
 	before, after := "", "a"
+	diffs := []ops.DocumentDiff{
+		{
+			ID: "a", Status: "failed", Why: "failed 2026-11-22T03:12:05-06:00", Next: "nothing",
+			Outcome: invoice.OutcomeApplied, Warning: "SQL refused its last write", Lines: []ops.LineDiff{
+				{Line: 7, Outcome: invoice.OutcomeApplied, Says: "2 columns", Columns: []ops.ColumnDiff{
+					{Table: invoice.Detail, Column: "A", Before: &before, After: &after},
+					{Table: invoice.Tracking, Column: "B", After: &before},
+				}}, {Line: 8, Duplicate: true, Says: "another line keeps it back"},
+			},
+		}, {ID: "b", Status: "gone", Problem: "no document has this id"},
+	}
 	stale := reconcile.Key{Class: reconcile.Stale, Line: 8, Document: "c"}
 	edited := reconcile.Key{Class: reconcile.Edited, Line: 7}
 	return map[string]map[string]any{
@@ -98,21 +113,11 @@ func acts() map[string]map[string]any {
 		}},
 		"document list": {"document.list": ops.DocumentList{}},
 		"document list --request 4711": {"document.list": ops.DocumentList{
-			Documents: []ops.DocumentRow{row(1, time.Hour), {ID: "c", SysName: "wbe", Foreign: true, Status: "pending"}},
+			Documents: []ops.DocumentRow{row(1, time.Hour), {ID: "c", SysName: "wbe", Foreign: true}},
 			Request:   &ops.RequestCount{ID: "4711", Present: 1, Documents: 1, Foreign: 1},
 		}},
 		"document list --request 1": {"document.list": ops.DocumentList{Request: &ops.RequestCount{ID: "1"}}},
-		"document diff a b": {"document.diff": ops.Diff{Flow: "running", Note: "MODE=shadow", Documents: []ops.DocumentDiff{
-			{
-				ID: "a", Status: "failed", Why: "failed 2026-11-22T03:12:05-06:00", Next: "nothing", Outcome: invoice.OutcomeApplied,
-				Warning: "SQL refused its last write", Lines: []ops.LineDiff{
-					{Line: 7, Outcome: invoice.OutcomeApplied, Says: "a write changes 2 columns", Columns: []ops.ColumnDiff{
-						{Table: invoice.Detail, Column: "A", Before: &before, After: &after},
-						{Table: invoice.Tracking, Column: "B", After: &before},
-					}}, {Line: 8, Duplicate: true, Says: "another line keeps it back"},
-				},
-			}, {ID: "b", Status: "gone", Problem: "no document has this id"},
-		}}},
+		"document diff a b":         {"document.diff": ops.Diff{Flow: "running", Note: "MODE=shadow", Documents: diffs}},
 		"document retry a nobody -y --why x": {"document.retry": ops.Started{Run: "r", Progress: &ops.RunProgress{
 			Run: ended.Run, Stats: run.Stats{Outcomes: map[invoice.Outcome]int{"applied": 1, "gone": 1, "skipped": 2}},
 		}}},
@@ -124,7 +129,7 @@ func acts() map[string]map[string]any {
 		"run start reindex --findings edited --dry-run": {"run.start": ops.Started{
 			Kind: run.Reindex, DryRun: true, Matched: 1, First: []ops.Match{{ID: "a", FailedAt: at(time.Hour)}},
 			NotTaken: []ops.NotTaken{{ID: "b", Why: "it is committed"}},
-			Diffs:    []ops.DocumentDiff{{ID: "a", Lines: []ops.LineDiff{{Line: 7, Says: "a rewrite changes 0 columns"}}}},
+			Diffs:    diffs,
 		}},
 		"run start replay --all -y --why x": {"run.start": ops.Started{Run: "r", Progress: &failing}},
 		"run show r":                        {"run.show": stopped},
@@ -148,7 +153,7 @@ func acts() map[string]map[string]any {
 		"finding list": {"finding.list": ops.FindingPage{
 			Findings: []ops.FindingRow{
 				{Finding: reconcile.Finding{Seen: reconcile.Seen{Key: stale}, FirstSeen: at(time.Hour)}},
-			}, Found: ops.Found{Open: 1, Says: "1 open", Classes: []reconcile.Count{{Class: reconcile.Stale, Findings: 1}}},
+			}, Found: ops.Found{Open: 1, Says: "1 open", Classes: []reconcile.Count{{Class: stale.Class, Findings: 1}}},
 		}},
 		"finding list --class edited": {"finding.list": ops.FindingPage{Findings: []ops.FindingRow{
 			{Finding: reconcile.Finding{Seen: reconcile.Seen{Key: edited, Detail: "differs in X"}}},
@@ -157,21 +162,24 @@ func acts() map[string]map[string]any {
 		"line release 7 --dry-run":  {"line.release": ops.Started{Kind: run.Reindex, Matched: 1, DryRun: true}},
 		"line release 7 --why x":    {"line.release": ops.Started{Run: "r", Progress: &ended}},
 		"evidence show a": {"evidence.show": ops.DocumentEvidence{
-			Document: "a", Place: ops.EvidencePlace{Account: "https://x/", Container: "c", Prefix: "web"}, Searched: "any folder",
+			Document: "a", Place: ops.EvidencePlace{Account: "https://x/", Container: "c"}, Searched: "any folder",
 			More: true, Found: 201, Episodes: []ops.EvidenceEpisode{
-				{Path: "web/failed/7/a/2", At: at(time.Hour), Incomplete: true, Problems: []string{"error.json does not exist"}},
+				{Path: "web/failed/7/a/2", At: at(time.Hour), Incomplete: true, Problems: []string{"no error.json"}},
 				{
-					Path: "web/failed/7/a/1", At: at(2 * time.Hour), Line: 7, Failed: &tried, Retries: 5, RunID: "r", InvocationID: "i",
-					Attempts: []ops.Tried{tried}, Files: []ops.EvidenceFile{{Name: "error.json", Size: 9, ETag: "e", At: at(time.Hour)}},
-					Metadata: &commit.PoisonMetadata{ETag: "e", TS: 1, Container: "C", SysName: "web", ContentHash: "h", AppVersion: "v7"},
+					Path: "web/failed/7/a/1", At: at(2 * time.Hour), Line: 7, Failed: &tried, Retries: 5, RunID: "r",
+					InvocationID: "i", Attempts: []ops.Tried{tried},
+					Files: []ops.EvidenceFile{{Name: "error.json", Size: 9, ETag: "e", At: at(time.Hour)}},
+					Metadata: &commit.PoisonMetadata{
+						ETag: "e", TS: 1, Container: "C", SysName: "web", ContentHash: "h", AppVersion: "v7",
+					},
 				},
 			},
 		}},
-		"evidence get a": {"evidence.get": ops.EvidenceContent{Folder: "f", File: "original.json", Content: []byte("{}\r\n")}},
+		"evidence get a": {"evidence.get": ops.EvidenceContent{Folder: "f", File: "g", Content: []byte("{}\r\n")}},
 		"evidence restore a --dry-run": {"evidence.restore": ops.Restored{
-			DryRun: true, Document: "a", Status: invoice.Failed, Kind: "document", Code: "2628", Folder: "f", At: at(time.Hour),
+			DryRun: true, Document: "a", Status: invoice.Failed, Kind: "document", Code: "2628", Folder: "f",
 		}},
-		"evidence restore a --why x": {"evidence.restore": ops.Restored{Document: "a", Status: invoice.Failed, Folder: "f"}},
+		"evidence restore a --why x": {"evidence.restore": ops.Restored{Document: "a", At: at(time.Hour)}},
 		"audit list --action X":      {"audit.list": ops.AuditPage{}},
 		"audit list":                 {"audit.list": ops.AuditPage{}},
 		"audit list --limit 1": {"audit.list": ops.AuditPage{Next: "1", Audits: []run.Audit{

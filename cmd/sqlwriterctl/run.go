@@ -108,7 +108,9 @@ func (c *runItemsCommand) Run(ctx context.Context, a *app) error {
 	return a.emit(ops.ItemPage{Items: items}, ids, func() error {
 		rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
 		for _, it := range items {
-			rows = append(rows, []string{it.Document, outcomeName(it.Outcome), orDash(it.Code), strconv.Itoa(it.Number)})
+			rows = append(rows, []string{
+				it.Document, outcomeName(it.Outcome), orDash(it.Code), strconv.Itoa(it.Number),
+			})
 		}
 		return a.table(rows)
 	})

@@ -31,11 +31,15 @@ func printStarted(a *app, s ops.Started) error {
 	a.printf("in batches of %d", run.BatchSize)
 	failures := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS"}}
 	for _, f := range s.Failures {
-		failures = append(failures, []string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
+		failures = append(failures, []string{
+			string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents),
+		})
 	}
 	first := [][]string{{"DOCUMENT", "STATUS", "KIND", "CODE", "FAILED OR CHANGED"}}
 	for _, m := range s.First {
-		first = append(first, []string{m.ID, orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), a.time(m.FailedAt)})
+		first = append(first, []string{
+			m.ID, orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), a.time(m.FailedAt),
+		})
 	}
 	if err := a.tables(failures, first); err != nil {
 		return err
@@ -125,7 +129,8 @@ func printRun(a *app, p ops.RunProgress) error {
 		rows = append(rows, []string{"error", a.says(p.Error)})
 	}
 	if p.LostManagers > 0 {
-		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
+		lost := fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)
+		rows = append(rows, []string{"lost managers", lost})
 	}
 	handOff := p.Says
 	if !p.HandedOffAt.IsZero() {

@@ -158,7 +158,9 @@ func TestStatusCheckIsForMonitors(t *testing.T) {
 	b := answered(t, func(opsapi.Row, any) (any, error) { return s, nil })
 	require.Equal(t, exitOK, b.run(t, "status", "--check"), b.errors)
 	require.Equal(t, "attention  nothing\n", b.out)
-	s.Attention = []ops.Attention{{Code: "timer_silent", Says: "the timer is silent", Page: "The timer"}, {Code: "poison"}}
+	s.Attention = []ops.Attention{
+		{Code: "timer_silent", Says: "the timer is silent", Page: "The timer"}, {Code: "poison"},
+	}
 	require.Equal(t, exitAttention, b.run(t, "status", "--check"))
 	require.Contains(t, b.out, "ATTENTION  the timer is silent (runbook: The timer)\n")
 	require.Contains(t, b.errors,
@@ -171,39 +173,53 @@ func TestStatusCheckIsForMonitors(t *testing.T) {
 // What the flags of a command say reaches the request.
 func TestFlagsReachTheRequest(t *testing.T) {
 	at := time.Date(2026, 1, 31, 0, 0, 0, 0, chicago)
-	filter := ops.DocumentFilter{Status: "failed", Kind: "document", ErrorCode: "1", Request: "r", Line: 7, Since: at, Until: at.AddDate(0, 0, 1)}
+	filter := ops.DocumentFilter{
+		Status: "failed", Kind: "document", ErrorCode: "1", Request: "r", Line: 7, Since: at, Until: at.AddDate(0, 0, 1),
+	}
+	of := ops.EvidenceOfDocument{ID: "a", Line: 7}
+	const filters = " --status failed --kind document --error-code 1 --request r --line 7 --since 2026-01-31 --until 2026-02-01 "
 	for line, want := range map[string]any{
-		"document list --status failed --kind document --error-code 1 --request r --line 7 --since 2026-01-31 --until 2026-02-01 --limit 9": ops.DocumentQuery{
-			DocumentFilter: filter, Limit: 9,
-		},
-		"document retry --status failed --kind document --error-code 1 --request r --line 7 --since 2026-01-31 --until 2026-02-01 --limit 9 --rate 5 -y --why x": ops.RetryRequest{
+		"document list --limit 9" + filters: ops.DocumentQuery{DocumentFilter: filter, Limit: 9},
+		"document retry --limit 9 --rate 5 -y --why x" + filters: ops.RetryRequest{
 			DocumentFilter: filter, Limit: 9, Rate: 5, Why: "x",
 		},
 		"document why --line 7": ops.WhyQuery{Line: 7},
 		"run start reindex --id a --id b,c --overwrite-edits 7,8 --overwrite-edits 9 --not-comparable --rate 5 --limit 9 -y --why x": ops.StartRequest{
-			Kind: run.Reindex, IDs: []string{"a", "b,c"}, OverwriteEdits: []int64{7, 8, 9}, NotComparable: true, Rate: 5, Limit: 9, Why: "x",
+			Kind: run.Reindex, IDs: []string{"a", "b,c"}, OverwriteEdits: []int64{7, 8, 9}, NotComparable: true,
+			Rate: 5, Limit: 9, Why: "x",
 		},
 		"run start replay --run r --since 2026-01-31 --all --findings edited,stale --dry-run": ops.StartRequest{
-			Kind: run.Replay, Run: "r", Since: at, All: true, Findings: []reconcile.Class{reconcile.Edited, reconcile.Stale}, DryRun: true,
+			Kind: run.Replay, Run: "r", Since: at, All: true, DryRun: true,
+			Findings: []reconcile.Class{reconcile.Edited, reconcile.Stale},
 		},
 		"run list --limit 9": ops.RunQuery{Limit: 9},
 		"run items r --outcome failed,left --limit 9": ops.ItemQuery{
 			Run: "r", Outcomes: []invoice.Outcome{invoice.OutcomeFailed, invoice.OutcomeLeft}, Limit: 9,
 		},
-		"run cancel r --why x":                          ops.RunRequest{Run: "r", Why: "x"},
-		"batch list r --status failed":                  ops.BatchQuery{Run: "r", Status: run.Failed, Limit: 20},
-		"batch list r/2":                                ops.BatchQuery{Batch: "r/2", Limit: 20},
-		"batch requeue --run r -y --why x":              ops.RequeueRequest{Run: "r", Why: "x"},
-		"finding list --class edited,stale --line 7":    ops.FindingQuery{Classes: []reconcile.Class{"edited", "stale"}, Line: 7, Limit: 20},
-		"finding compare a b --all --why x":             ops.CompareRequest{IDs: []string{"a", "b"}, All: true, Why: "x"},
-		"line release 7 --overwrite-edits --why x":      ops.LineReleaseRequest{Line: 7, OverwriteEdits: true, Why: "x"},
-		"evidence show a --line 7":                      ops.EvidenceOfDocument{ID: "a", Line: 7},
-		"evidence get a --line 7 --file f --folder g":   ops.EvidenceFileQuery{EvidenceOfDocument: ops.EvidenceOfDocument{ID: "a", Line: 7}, File: "f", Folder: "g"},
-		"evidence restore a --line 7 --dry-run":         ops.RestoreRequest{EvidenceOfDocument: ops.EvidenceOfDocument{ID: "a", Line: 7}, DryRun: true},
-		"audit list --run r --action A --all --limit 9": ops.AuditQuery{Run: "r", Action: "A", All: true, Limit: 9},
-		"document mark-committed a --why x":             ops.MarkRequest{ID: "a", Why: "x"},
-		"flow resume --force -y --why x":                ops.ResumeFlow{Force: true, Why: "x"},
-		"report show workers":                           opsapi.Report{Name: "workers"},
+		"run cancel r --why x":             ops.RunRequest{Run: "r", Why: "x"},
+		"batch list r --status failed":     ops.BatchQuery{Run: "r", Status: run.Failed, Limit: 20},
+		"batch list r/2":                   ops.BatchQuery{Batch: "r/2", Limit: 20},
+		"batch requeue --run r -y --why x": ops.RequeueRequest{Run: "r", Why: "x"},
+		"finding list --class edited,stale --line 7": ops.FindingQuery{
+			Classes: []reconcile.Class{"edited", "stale"}, Line: 7, Limit: 20,
+		},
+		"finding compare a b --all --why x": ops.CompareRequest{
+			IDs: []string{"a", "b"}, All: true, Why: "x",
+		},
+		"line release 7 --overwrite-edits --why x": ops.LineReleaseRequest{
+			Line: 7, OverwriteEdits: true, Why: "x",
+		},
+		"evidence show a --line 7": of,
+		"evidence get a --line 7 --file f --folder g": ops.EvidenceFileQuery{
+			EvidenceOfDocument: of, File: "f", Folder: "g",
+		},
+		"evidence restore a --line 7 --dry-run": ops.RestoreRequest{EvidenceOfDocument: of, DryRun: true},
+		"audit list --run r --action A --all --limit 9": ops.AuditQuery{
+			Run: "r", Action: "A", All: true, Limit: 9,
+		},
+		"document mark-committed a --why x": ops.MarkRequest{ID: "a", Why: "x"},
+		"flow resume --force -y --why x":    ops.ResumeFlow{Force: true, Why: "x"},
+		"report show workers":               opsapi.Report{Name: "workers"},
 	} {
 		var asked []any
 		b := answered(t, func(row opsapi.Row, request any) (any, error) {
