@@ -50,7 +50,7 @@ func keyHolder(r opsRequest) (opsapi.Who, error) {
 		}
 		return opsapi.Who{Name: strings.TrimSpace("function key " + name), Role: role}, nil
 	}
-	return opsapi.Who{}, &httpError{http.StatusUnauthorized, "a function key is required", nil}
+	return opsapi.Who{}, refused(http.StatusUnauthorized, "a function key is required")
 }
 
 // Claims of a person or an app that signed in with Microsoft Entra. The platform renames some; both names occur.
@@ -84,24 +84,14 @@ func signedIn(r opsRequest) (opsapi.Who, error) {
 		}
 		switch {
 		case who.Name == "":
-			return opsapi.Who{},
-				&httpError{
-					http.StatusForbidden,
-					"the sign-in names nobody: the token has neither a name nor an object id", nil,
-				}
+			return opsapi.Who{}, refused(http.StatusForbidden,
+				"the sign-in names nobody: the token has neither a name nor an object id")
 		case who.Role == "":
-			return opsapi.Who{},
-				&httpError{
-					http.StatusForbidden,
-					who.Name +
-						" has no role in this app: an administrator assigns Reader or Operator (docs/settings.md, Sign-in)", nil,
-				}
+			return opsapi.Who{}, refused(http.StatusForbidden, who.Name+
+				" has no role in this app: an administrator assigns Reader or Operator (docs/settings.md, Sign-in)")
 		}
 		return who, nil
 	}
-	return opsapi.Who{},
-		&httpError{
-			http.StatusUnauthorized,
-			"sign in first: with a browser at /.auth/login/aad, or with a token in the header Authorization", nil,
-		}
+	return opsapi.Who{}, refused(http.StatusUnauthorized,
+		"sign in first: with a browser at /.auth/login/aad, or with a token in the header Authorization")
 }

@@ -194,8 +194,8 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 	body, err := readBody(r, cmp.Or(f.MaxBody, m.o.MaxBody))
 	switch {
 	case errors.Is(err, errTooLarge) && f.MaxBody > 0: // the caller's mistake, so no failed invocation
-		p := problem(&httpError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body: expected at most %d KiB, found more: "+
-			"name fewer documents in one request, or select them by a filter (docs/api.md)", callOf(f.MaxBody)>>10), nil})
+		p := problem(refused(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body: expected at most %d KiB, found more: "+
+			"name fewer documents in one request, or select them by a filter (docs/api.md)", callOf(f.MaxBody)>>10)))
 		return Reply{HTTP: answer(p), Fields: events.Fields{HTTPStatus: p.Status}}, nil
 	case errors.Is(err, errTooLarge):
 		return Reply{}, fmt.Errorf("read the body: %w", err)

@@ -125,6 +125,8 @@ type httpError struct {
 
 func (e *httpError) Error() string { return e.reason }
 
+func refused(status int, reason string) error { return &httpError{status: status, reason: reason} }
+
 // serve finds the row and makes the call.
 func (f operators) serve(ctx context.Context, r *opsRequest) (any, error) {
 	who, err := f.who(*r)
@@ -186,11 +188,8 @@ func (r *opsRequest) body(method string) ([]byte, error) {
 		return nil, nil
 	}
 	if media, ok := r.media(); !ok {
-		return nil,
-			&httpError{
-				http.StatusUnsupportedMediaType,
-				"the body: expected Content-Type application/json, found " + strconv.Quote(media), nil,
-			}
+		return nil, refused(http.StatusUnsupportedMediaType,
+			"the body: expected Content-Type application/json, found "+strconv.Quote(media))
 	}
 	var inner string
 	if json.Unmarshal(r.Body, &inner) == nil {
@@ -237,10 +236,7 @@ func problem(err error) opsapi.Problem {
 	case errors.As(err, &denied):
 		p.Status, p.Detail, p.Code = http.StatusForbidden, denied.Error(), "denied"
 	case errors.As(err, &request):
-		p.Status = map[ops.Refusal]int{
-			ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict,
-		}[request.Refusal]
-		p.Detail, p.Code = request.Message, string(request.Refusal)
+		p.Status, p.Detail, p.Code = opsapi.StatusOf(request.Refusal), request.Message, string(request.Refusal)
 	default:
 		status, detail := statusOf(err, false)
 		if fault.KindOf(err) == fault.Contention { // another request was faster; a new one may succeed

@@ -168,18 +168,14 @@ func isNavigation(r opsRequest) bool {
 func (a UIAccess) who(r opsRequest) (opsapi.Who, error) {
 	switch {
 	case a.Open && !isLoopback(r.URL):
-		return opsapi.Who{},
-			&httpError{
-				http.StatusForbidden,
-				"UI_AUTH is none, so the pages answer at a loopback address only, such as http://127.0.0.1:7071/api/ui/", nil,
-			}
+		return opsapi.Who{}, refused(http.StatusForbidden,
+			"UI_AUTH is none, so the pages answer at a loopback address only, such as http://127.0.0.1:7071/api/ui/")
 	case a.Open:
 		return opsapi.Who{Name: "a developer on this machine", Role: opsapi.Operator}, nil
 	case !a.SignIn:
-		return opsapi.Who{},
-			&httpError{http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: " +
-				"turn it on for the function app and let requests without a sign-in pass (docs/settings.md, Sign-in); WEBSITE_AUTH_ENABLED is then true. " +
-				"On a developer's machine set UI_AUTH to none", nil}
+		return opsapi.Who{}, refused(http.StatusForbidden, "the platform's authentication is off, so nobody can sign in: "+
+			"turn it on for the function app and let requests without a sign-in pass (docs/settings.md, Sign-in); "+
+			"WEBSITE_AUTH_ENABLED is then true. On a developer's machine set UI_AUTH to none")
 	}
 	return signedIn(r)
 }
@@ -206,8 +202,6 @@ func (a UIAccess) sameOrigin(r opsRequest) error {
 		site == "" && origin == "" && r.header("Authorization") != "":
 		return nil
 	}
-	return &httpError{
-		http.StatusForbidden,
-		"an action from another site: expected Sec-Fetch-Site: same-origin, the Origin that UI_ORIGIN names, or a token in the header Authorization", nil,
-	}
+	return refused(http.StatusForbidden,
+		"an action from another site: expected Sec-Fetch-Site: same-origin, the Origin that UI_ORIGIN names, or a token in the header Authorization")
 }

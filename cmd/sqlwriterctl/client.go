@@ -55,7 +55,8 @@ func (a *app) target(ctx context.Context) (target, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return t, noApp(
-			"no app is named: there is no --app, no "+appVariable+", and no "+stackPath+" of a local stack in this folder",
+			"no app is named: there is no --app, no "+appVariable+", and no "+stackPath+
+				" of a local stack in this folder",
 			"`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`")
 	case err != nil:
 		return t, err

@@ -117,7 +117,7 @@ func acts() map[string]map[string]any {
 			Request:   &ops.RequestCount{ID: "4711", Present: 1, Documents: 1, Foreign: 1},
 		}},
 		"document list --request 1": {"document.list": ops.DocumentList{Request: &ops.RequestCount{ID: "1"}}},
-		"document diff a b":         {"document.diff": ops.Diff{Flow: "running", Note: "MODE=shadow", Documents: diffs}},
+		"document diff a b":         {"document.diff": ops.Diff{Flow: "running", Note: "a shadow", Documents: diffs}},
 		"document retry a nobody -y --why x": {"document.retry": ops.Started{Run: "r", Progress: &ops.RunProgress{
 			Run: ended.Run, Stats: run.Stats{Outcomes: map[invoice.Outcome]int{"applied": 1, "gone": 1, "skipped": 2}},
 		}}},

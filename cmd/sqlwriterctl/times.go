@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"time"
 
 	"sqlwriter/internal/ops"
@@ -26,18 +25,8 @@ func (a *app) time(t time.Time) string {
 	return t.In(a.location()).Format(shownTime)
 }
 
-var stampInText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
-
 // says shows the times of a sentence as all others are shown.
-func (a *app) says(sentence string) string {
-	return stampInText.ReplaceAllStringFunc(oneLine(sentence), func(stamp string) string {
-		t, err := time.Parse(time.RFC3339, stamp)
-		if err != nil {
-			return stamp
-		}
-		return a.time(t)
-	})
-}
+func (a *app) says(sentence string) string { return ops.ShowTimes(oneLine(sentence), a.time) }
 
 // period reads --since and --until.
 func (a *app) period(since, until string) (from, to time.Time, err error) {

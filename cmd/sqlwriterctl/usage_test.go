@@ -174,7 +174,8 @@ func TestStatusCheckIsForMonitors(t *testing.T) {
 func TestFlagsReachTheRequest(t *testing.T) {
 	at := time.Date(2026, 1, 31, 0, 0, 0, 0, chicago)
 	filter := ops.DocumentFilter{
-		Status: "failed", Kind: "document", ErrorCode: "1", Request: "r", Line: 7, Since: at, Until: at.AddDate(0, 0, 1),
+		Status: "failed", Kind: "document", ErrorCode: "1", Request: "r", Line: 7,
+		Since: at, Until: at.AddDate(0, 0, 1),
 	}
 	of := ops.EvidenceOfDocument{ID: "a", Line: 7}
 	const filters = " --status failed --kind document --error-code 1 --request r --line 7 --since 2026-01-31 --until 2026-02-01 "

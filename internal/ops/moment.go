@@ -34,3 +34,16 @@ func Moment(text string, now time.Time, zone *time.Location) (time.Time, bool) {
 	}
 	return time.Time{}, false
 }
+
+var stampInText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`) //nolint:gochecknoglobals // constant
+
+// ShowTimes writes the times in a sentence of Ops as show does.
+func ShowTimes(sentence string, show func(time.Time) string) string {
+	return stampInText.ReplaceAllStringFunc(sentence, func(stamp string) string {
+		t, err := time.Parse(time.RFC3339, stamp)
+		if err != nil {
+			return stamp
+		}
+		return show(t)
+	})
+}

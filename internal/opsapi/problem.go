@@ -1,5 +1,11 @@
 package opsapi
 
+import (
+	"net/http"
+
+	"sqlwriter/internal/ops"
+)
+
 // ProblemType is the media type of an error's body (RFC 9457).
 const ProblemType = "application/problem+json"
 
@@ -18,6 +24,17 @@ type Problem struct {
 	Code string `json:"code,omitempty"`
 	// Known are the paths or methods that exist instead.
 	Known []string `json:"known,omitempty"`
+}
+
+// StatusOf is the status of a refused request.
+func StatusOf(r ops.Refusal) int {
+	switch r {
+	case ops.NotFound:
+		return http.StatusNotFound
+	case ops.Conflict:
+		return http.StatusConflict
+	}
+	return http.StatusBadRequest
 }
 
 // KindRequest is the kind of a refused request.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -121,18 +120,7 @@ func clock(t, now time.Time) string {
 	return t.Format("2006 Jan 2 15:04")
 }
 
-var stampInText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`) //nolint:gochecknoglobals // constant
-
-func (s *Site) says(sentence any) string {
-	now := s.o.Now().In(s.o.Location)
-	return stampInText.ReplaceAllStringFunc(fmt.Sprint(sentence), func(stamp string) string {
-		t, err := time.Parse(time.RFC3339, stamp)
-		if err != nil {
-			return stamp
-		}
-		return clock(t.In(s.o.Location), now)
-	})
-}
+func (s *Site) says(sentence any) string { return ops.ShowTimes(fmt.Sprint(sentence), s.clock) }
 
 // span is a duration in words, in its two largest units.
 func span(d time.Duration) string {

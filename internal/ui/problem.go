@@ -31,9 +31,7 @@ func answerOf(err error) (status int, reason string) {
 	case errors.As(err, &page):
 		return page.status, page.reason
 	case errors.As(err, &request):
-		return map[ops.Refusal]int{
-			ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict,
-		}[request.Refusal], request.Message
+		return opsapi.StatusOf(request.Refusal), request.Message
 	case errors.As(err, &denied):
 		return http.StatusForbidden, denied.Error()
 	}
