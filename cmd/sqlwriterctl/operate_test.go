@@ -27,16 +27,6 @@ func operated(t *testing.T) *real {
 	return r
 }
 
-// control opens the control document.
-func (r *real) control(t *testing.T) *cosmos.Control {
-	t.Helper()
-	c, err := cosmos.Open(
-		cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return cosmos.NewControl(c, "web")
-}
-
 // failed submits a document that failed a while ago, and its line.
 func (r *real) failed(t *testing.T, line int64, code string) string {
 	t.Helper()
