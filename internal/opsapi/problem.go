@@ -33,6 +33,7 @@ func StatusOf(r ops.Refusal) int {
 		return http.StatusNotFound
 	case ops.Conflict:
 		return http.StatusConflict
+	case ops.Usage:
 	}
 	return http.StatusBadRequest
 }

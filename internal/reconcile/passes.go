@@ -201,7 +201,7 @@ func (w *oneStep) suspects(ctx context.Context) (stepped, error) {
 		}
 		lines := linesOf(slices.Collect(maps.Values(docs)))
 		known = slices.DeleteFunc(known, func(f Finding) bool {
-			return !slices.Contains(w.IDs, f.Document) && !(f.Class.ofLeft() && slices.Contains(lines, f.Line))
+			return !slices.Contains(w.IDs, f.Document) && (!f.Class.ofLeft() || !slices.Contains(lines, f.Line))
 		})
 	}
 	done, err := w.again(ctx, known)
