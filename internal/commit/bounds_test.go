@@ -17,7 +17,7 @@ import (
 func TestTheBudgetHoldsOverManyRequests(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 100, "")
-	_, committer := w.instance("b", "v1", lockedSink{w, 100}, func(o *commit.Options) { o.MaxDocuments = 5 })
+	_, committer := w.instance("b", "v1", w.locked(100), func(o *commit.Options) { o.MaxDocuments = 5 })
 	begin := w.clock
 	report, err := committer.Run(t.Context(), commit.Delivery{Documents: w.snapshots(ids...), Received: w.clock})
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestLockedLinesDoNotHoldTheTick(t *testing.T) {
 	w := newWorld(t)
 	w.many(1, 100, retryState(start(), `,"last_error_kind":"contention"`))
 	due := w.many(500, 1, retryState(start(), ""))
-	w.use(lockedSink{w, 100})
+	w.use(w.locked(100))
 	begin := w.clock
 	found := w.tick()
 	require.LessOrEqual(t, w.clock.Sub(begin), 4*time.Minute, "%v", found.Outcomes)

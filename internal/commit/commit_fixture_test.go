@@ -260,34 +260,32 @@ func hook(n int, f func(int) error) error {
 	return f(n)
 }
 
-func (f *faulty) Read(ctx context.Context, id string) (json.RawMessage, error) {
+// begin counts a call and asks its hook.
+func (f *faulty) begin(calls *int, on func(n int) error) (n int, err error) {
 	f.mu.Lock()
-	f.reads++
-	n := f.reads
+	*calls++
+	n = *calls
 	f.mu.Unlock()
-	if err := hook(n, f.onRead); err != nil {
+	return n, hook(n, on)
+}
+
+func (f *faulty) Read(ctx context.Context, id string) (json.RawMessage, error) {
+	if _, err := f.begin(&f.reads, f.onRead); err != nil {
 		return nil, err
 	}
 	return f.docs.Read(ctx, id)
 }
 
 func (f *faulty) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
-	f.mu.Lock()
-	f.reads++
-	n := f.reads
-	f.mu.Unlock()
-	if err := hook(n, f.onRead); err != nil {
+	if _, err := f.begin(&f.reads, f.onRead); err != nil {
 		return nil, err
 	}
 	return f.docs.ReadMany(ctx, ids)
 }
 
 func (f *faulty) Record(ctx context.Context, doc invoice.Snapshot, s invoice.State) (string, error) {
-	f.mu.Lock()
-	f.records++
-	n := f.records
-	f.mu.Unlock()
-	if err := hook(n, f.onRecord); err != nil {
+	n, err := f.begin(&f.records, f.onRecord)
+	if err != nil {
 		return "", err
 	}
 	etag, err := f.docs.Record(ctx, doc, s)
@@ -300,11 +298,8 @@ func (f *faulty) Record(ctx context.Context, doc invoice.Snapshot, s invoice.Sta
 func (f *faulty) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
 ) ([]commit.DocumentOutcome, error) {
-	f.mu.Lock()
-	f.writes++
-	n := f.writes
-	f.mu.Unlock()
-	if err := hook(n, f.onApply); err != nil {
+	n, err := f.begin(&f.writes, f.onApply)
+	if err != nil {
 		return nil, err
 	}
 	out, err := f.sink.Apply(ctx, items, mode, known)
@@ -315,11 +310,7 @@ func (f *faulty) Apply(
 }
 
 func (f *faulty) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	f.mu.Lock()
-	f.beats++
-	n := f.beats
-	f.mu.Unlock()
-	if err := hook(n, f.onHeartbeat); err != nil {
+	if _, err := f.begin(&f.beats, f.onHeartbeat); err != nil {
 		return breaker.Heartbeat{}, err
 	}
 	return f.sink.Heartbeat(ctx, known)

@@ -103,24 +103,6 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 	require.Equal(t, 1, w.faulty.writes, "nothing of it was sent to SQL")
 }
 
-// While no other document is written the failures count, and the sixth spends the retries. The document is then tried
-// once an hour.
-func TestTheRetryScheduleEndsInOneTryAnHour(t *testing.T) {
-	w := newWorld(t)
-	id := idOf(t, result(1, 7, "ACME", "")) // line 7 does not exist
-	w.run(w.put(result(1, 7, "ACME", ""))...)
-	for n, wait := range []int64{120, 240, 480, 960, 1920, 3600, 3600, 3600} {
-		s := w.state(id)
-		require.Equal(t, float64(min(n+1, 5)), s["retry_count"], "failure %d", n+1)
-		require.Equal(t, n > 4, s["postponed"] == true, "failure %d", n+1)
-		require.Equal(t, float64(w.clock.Unix()+wait+wait/10), s["retry_after"], "failure %d", n+1)
-		w.clock = w.clock.Add(time.Duration(wait+wait/10-1) * time.Second)
-		require.Equal(t, map[invoice.Outcome]int{"skipped": 1}, w.retry(id).Outcomes, "a retry is never early")
-		w.clock = w.clock.Add(time.Second)
-		require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
-	}
-}
-
 // The patch of a retry brings it back on the feed. There it must not be tried before new documents.
 func TestRetriesAreTheTimers(t *testing.T) {
 	w := newWorld(t, 1)

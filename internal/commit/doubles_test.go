@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"slices"
+	"time"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
@@ -25,6 +26,17 @@ func (s sinkHook) Apply(
 	return s.Sink.Apply(ctx, items, mode, known)
 }
 
+// locked is a database in which another session locks the first k lines: a request with one of them waits five seconds.
+func (w *world) locked(k int64) commit.Sink {
+	return sinkHook{w.sink, func(items []commit.Item) error {
+		if slices.ContainsFunc(items, func(it commit.Item) bool { return it.Main <= k }) {
+			w.clock = w.clock.Add(5 * time.Second)
+			return lost()
+		}
+		return nil
+	}}
+}
+
 // markRefuser refuses marks, as a sink does whose status column is too narrow.
 type markRefuser struct{ commit.Sink }
 
@@ -38,21 +50,14 @@ func (s markRefuser) Apply(
 	return s.Sink.Apply(ctx, items, mode, known)
 }
 
-// refusing is a database that, when on, refuses every write of content except to the line of another document.
-type refusing struct {
-	commit.Sink
-	on bool
-}
-
-func (s *refusing) Apply(
-	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.DocumentOutcome, error) {
-	for _, it := range items {
-		if s.on && !it.FailureMark && it.Main < 1000 {
-			return nil, fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
+// refuse refuses every write of content, while on, except to the line of another document.
+func refuse(on *bool) func([]commit.Item) error {
+	return func(items []commit.Item) error {
+		if *on && slices.ContainsFunc(items, func(it commit.Item) bool { return !it.FailureMark && it.Main < 1000 }) {
+			return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
 		}
+		return nil
 	}
-	return s.Sink.Apply(ctx, items, mode, known)
 }
 
 // brokenEvidence is an evidence store that may be down.

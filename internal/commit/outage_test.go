@@ -99,8 +99,8 @@ func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 	w.othersApply()
 	w.clock = w.clock.Add(time.Minute)
 	ids := w.many(1, 30, "")
-	sink := &refusing{Sink: w.faulty, on: true}
-	w.use(sink)
+	on := true
+	w.use(sinkHook{w.faulty, refuse(&on)})
 	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 30}, w.run(w.snapshots(ids...)...).Outcomes)
 	r := commit.NewRecover(w.commit, w.docs)
 	for range 8 * 12 {
@@ -112,7 +112,7 @@ func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 		require.Equal(t, []any{"retry_scheduled", 5.0, true},
 			[]any{w.status(id), w.state(id)["retry_count"], w.state(id)["postponed"]})
 	}
-	sink.on = false
+	on = false
 	w.othersApply()
 	w.clock = w.clock.Add(5 * time.Minute)
 	found, err := r.Run(t.Context())

@@ -323,14 +323,14 @@ func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
 
 func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonMessage(t *testing.T) {
 	w := newWorld(t, 1, 2)
-	sink := &refusing{Sink: w.faulty}
-	w.use(sink)
+	on := false
+	w.use(sinkHook{w.faulty, refuse(&on)})
 	held, older := result(30, 1, "ACME", ""), result(31, 2, "ACME", "")
 	w.run(w.put(held, older)...)
 	newer := result(45, 2, "NEWER", "")
 	w.run(w.put(newer)...)
 
-	sink.on = true // a column was made stricter meanwhile; both come again with their budgets spent
+	on = true // a column was made stricter meanwhile; both come again with their budgets spent
 	w.othersApply()
 	w.put(strings.Replace(held, `{"status":"pending","retry_count":0}`, spent(), 1),
 		strings.Replace(older, `{"status":"pending","retry_count":0}`, spent(), 1))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -242,31 +241,4 @@ func TestWhatStandsInPlaceOfTheStateIsLeftAlone(t *testing.T) {
 	before := w.put(result(0, 1, "one", `["somebody's", "data"]`))
 	require.Equal(t, map[invoice.Outcome]int{"not_offered": 1}, w.run(before...).Outcomes)
 	require.Equal(t, before, w.snapshots(idOf(t, result(0, 1, "", ""))))
-}
-
-// lockedSink is a database in which another session locks the first k lines: a request with one of them waits five
-// seconds.
-type lockedSink struct {
-	w *world
-	k int64
-}
-
-func (l lockedSink) Apply(
-	ctx context.Context, items []commit.Item, m commit.Mode, known breaker.Heartbeat,
-) ([]commit.DocumentOutcome, error) {
-	for _, it := range items {
-		if it.Main <= l.k {
-			l.w.clock = l.w.clock.Add(5 * time.Second)
-			return nil, fault.New(fault.Contention, "sqlserver: apply", "1222", "lock timeout")
-		}
-	}
-	return l.w.sink.Apply(ctx, items, m, known)
-}
-
-func (l lockedSink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return l.w.sink.Heartbeat(ctx, known)
-}
-
-func (l lockedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return l.w.sink.TakeOver(ctx, known)
 }

@@ -292,10 +292,7 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 			require.Equal(t, run.RunFailed, w.run("run-1").Status)
 			require.Equal(t, "dead letter: TTLExpiredException", w.run("run-1").Error)
 
-			ok, err = w.store.ResumeRun(t.Context(), "run-1",
-				run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
-			require.NoError(t, err)
-			require.True(t, ok)
+			w.must(w.store.ResumeRun(t.Context(), "run-1", audit(run.CodeRunResume)))
 			w.notify("run-1")
 			w.instance("m").manage().work()
 			w.waitForEnd("run-1", time.Minute)

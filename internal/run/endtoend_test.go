@@ -20,8 +20,7 @@ func TestADrainGoesEndToEnd(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.fill(250)
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 250})
@@ -78,8 +77,7 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 				time.Sleep(time.Hour)
 				w.put(4, "d", failedState("panic", "internal", failedAt))
 				w.put(5, "e", `{"status":"pending","retry_count":0}`)
-				w.instance("m").manage()
-				w.instance("w").work()
+				w.crew()
 				w.start(run.Run{Kind: run.Replay}, c.filter)
 				w.waitForEnd("run-1", time.Minute)
 				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: len(c.want)})
@@ -149,8 +147,7 @@ func TestARunOfNeverOfferedDocumentsCompletes(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		w.put(1, "a", `{"retry_count":0}`)
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{Kind: run.Replay}, run.Filter{IDs: []string{docID(1)}})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeNotOffered: 1})
@@ -161,8 +158,7 @@ func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		w.fill(3)
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		written, _ := w.sink.Entry(2)
@@ -187,8 +183,7 @@ func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 		w.put(3, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`)
 		w.put(4, strings.Repeat("x", 256), `{"status":"pending","retry_count":0}`) // fits no column
 		w.put(5, "e", `{"status":"pending","retry_count":0}`)
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{IDs: []string{docID(1)}})
 		w.waitForEnd("run-1", time.Minute)
 
@@ -227,8 +222,7 @@ func TestAListMayBeLongAndNameDocumentsTwice(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.fakeWrites(1500)
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{IDs: append(slices.Clone(ids), ids...)})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1500})
@@ -240,8 +234,7 @@ func TestALimitIsKept(t *testing.T) {
 	for _, limit := range []int{1, 1234} {
 		simulate(t, func(t *testing.T, w *world) {
 			w.fakeWrites(5000)
-			w.instance("m").manage()
-			w.instance("w").work()
+			w.crew()
 			w.start(run.Run{Limit: limit}, run.Filter{})
 			w.waitForEnd("run-1", time.Minute)
 			w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: limit})
@@ -256,9 +249,7 @@ func TestARateIsKeptWithoutBursts(t *testing.T) {
 		t.Run(fmt.Sprint(c.rate), func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
 				w.fakeWrites(c.documents)
-				w.instance("m").manage()
-				w.instance("w").work()
-				w.instance("timer").tick()
+				w.crew().tick()
 				w.start(run.Run{Rate: c.rate}, run.Filter{})
 				delay := w.waitForEnd("run-1", 2*time.Hour)
 				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: c.documents})
@@ -311,8 +302,7 @@ func TestAHandOffThatOutlivesItsInvocationGoesOn(t *testing.T) {
 		w.fakeWrites(2000)
 		w.fake.delay = time.Minute
 		w.outstanding = 2
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Hour)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 2000})
@@ -371,8 +361,7 @@ func TestARefusedContinuationRestartsTheSearch(t *testing.T) {
 			}
 			return nil
 		})
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, 1, refused)
@@ -403,10 +392,7 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 		w.until(time.Minute, "the message is done with", func() bool { return w.did("BatchManager")["skipped"] == 1 })
 
 		w.onUse(nil)
-		ok, err := w.store.ResumeRun(t.Context(), "run-1",
-			run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended"})
-		require.NoError(t, err)
-		require.True(t, ok)
+		w.must(w.store.ResumeRun(t.Context(), "run-1", audit(run.CodeRunResume)))
 		w.instance("w").work()
 		w.waitForEnd("run-1", 20*time.Minute) // the timer sends the first message
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 3500})
@@ -421,7 +407,7 @@ func TestARunWithUnreadableColumnsFails(t *testing.T) {
 		require.NoError(t, w.store.StartRun(t.Context(), run.Run{
 			ID: "run-1", SysName: sysName, Kind: run.Drain, Filter: json.RawMessage(`{"ids":5}`),
 			RequestedBy: "ann", Why: "x",
-		}, run.Audit{Action: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
+		}, audit(run.CodeRunStart)))
 		w.notify("run-1")
 		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, run.RunFailed, w.run("run-1").Status)
@@ -490,8 +476,7 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 		require.Equal(t, 5, n)
 
 		w.pages = 7
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{Kind: run.Replay}, run.Filter{Code: "2628"})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 26})

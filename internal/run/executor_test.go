@@ -33,8 +33,7 @@ func (w *world) execute(executor, id string) {
 		require.Equal(w.t, run.Executed{}, done)
 		return
 	}
-	w.instance("m").manage()
-	w.instance("w").work()
+	w.crew()
 	w.notify(id)
 	w.waitForEnd(id, time.Minute)
 }
@@ -209,9 +208,7 @@ func TestAHandedOffRunIsExecutedWithoutItsMessages(t *testing.T) {
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 30})
 		w.instance("w").work()
 		w.until(time.Minute, "the messages came", func() bool { return w.did("BatchWorker")["skipped"] == 6 })
-		for id, n := range w.fake.writes() {
-			require.Equal(t, 1, n, id)
-		}
+		w.writtenOnce()
 	})
 }
 

@@ -120,6 +120,21 @@ func (w *world) did(function string) map[string]int {
 	return n
 }
 
+// must requires that a change was made.
+func (w *world) must(made bool, err error) {
+	w.t.Helper()
+	require.NoError(w.t, err)
+	require.True(w.t, made)
+}
+
+// writtenOnce checks that no document was written twice.
+func (w *world) writtenOnce() {
+	w.t.Helper()
+	for id, n := range w.fake.writes() {
+		require.Equal(w.t, 1, n, id)
+	}
+}
+
 // nothingCounted checks that no message was delivered more than twice and no budget was spent.
 func (w *world) nothingCounted() {
 	w.t.Helper()

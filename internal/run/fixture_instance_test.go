@@ -70,6 +70,13 @@ func (w *world) instance(name string) *instance {
 	return i
 }
 
+// crew starts a manager and a worker. It returns a process for the timer, which does not tick yet.
+func (w *world) crew() (timer *instance) {
+	w.instance("m").manage()
+	w.instance("w").work()
+	return w.instance("timer")
+}
+
 // manage, work and tick deliver messages and timer ticks to an instance.
 func (i *instance) manage() *instance { return i.serve("BatchManager", i.w.runs, i.manager.Receive) }
 

@@ -24,9 +24,7 @@ func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 		t.Run(fmt.Sprint("both queues ", both), func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
 				w.fakeWrites(1250)
-				w.instance("m").manage()
-				w.instance("w").work()
-				w.instance("timer").tick()
+				w.crew().tick()
 				w.start(run.Run{}, run.Filter{})
 				w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
 				w.batches.Always(inmem.QueueDown())
@@ -77,9 +75,7 @@ func TestAnAmbiguousSendWritesNothingTwice(t *testing.T) {
 				w.start(run.Run{}, run.Filter{})
 				w.waitForEnd("run-1", 20*time.Minute)
 				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 400})
-				for id, n := range w.fake.writes() {
-					require.Equal(t, 1, n, id)
-				}
+				w.writtenOnce()
 				w.nothingCounted()
 			})
 		})
@@ -106,8 +102,7 @@ func TestAManagerResendsAtIntervals(t *testing.T) {
 			tries = append(tries, time.Now())
 			return tooLarge()
 		}
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 20*time.Minute)
 		require.Equal(t, run.Failed, w.batchOf(1).Status)
@@ -187,10 +182,7 @@ func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 		w.checkTransitions()
 
 		w.onUse(nil)
-		ok, err := w.store.RequeueBatch(t.Context(), batch.ID,
-			run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
-		require.NoError(t, err)
-		require.True(t, ok)
+		w.must(w.store.RequeueBatch(t.Context(), batch.ID, audit(run.CodeBatchRequeue)))
 		require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")
 		w.instance("w").work()
 		w.waitForEnd("run-1", 11*time.Minute)

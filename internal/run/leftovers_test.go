@@ -27,8 +27,7 @@ func TestAReplayTakesWhatARunLeft(t *testing.T) {
 			}
 		}
 		w.chunkSize = 3
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
@@ -60,10 +59,8 @@ func TestAReplayOfADeletedRunFails(t *testing.T) {
 			require.True(t, ok)
 			require.NoError(t,
 				w.store.ReleaseRun(t.Context(), run.RunLease{Run: r.ID, Owner: "manager", Epoch: row.Epoch}))
-			ok, err = w.store.FailRun(t.Context(), r.ID, "x", 0,
-				run.Audit{Action: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test"})
-			require.NoError(t, err)
-			require.True(t, ok)
+			w.must(w.store.FailRun(t.Context(), r.ID, "x", 0,
+				run.Audit{Action: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test"}))
 			w.hook = func(_ context.Context, _ *instance, op string) error {
 				if op == "Items" { // a status that was read before them is old
 					w.store.PurgeRun(r.ID, limit)

@@ -69,10 +69,7 @@ func TestARunThatKillsItsManagersFails(t *testing.T) {
 		require.Empty(t, w.evidence.Files(), "no message is a dead letter")
 
 		w.onUse(nil)
-		resumed, err := w.store.ResumeRun(t.Context(), "run-1",
-			run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended", Run: "run-1"})
-		require.NoError(t, err)
-		require.True(t, resumed)
+		w.must(w.store.ResumeRun(t.Context(), "run-1", audit(run.CodeRunResume)))
 		w.notify("run-1")
 		w.instance("w").work()
 		w.waitForEnd("run-1", 10*time.Minute)

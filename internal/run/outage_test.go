@@ -107,8 +107,7 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 			<-ctx.Done()
 			return fault.Wrap(fault.Infrastructure, "test: commit", "timeout", "the time is over", ctx.Err())
 		}
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 2*time.Hour)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})

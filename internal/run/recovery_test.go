@@ -88,9 +88,7 @@ func TestARunThatCannotContinueDelaysNoOther(t *testing.T) {
 					w.start(run.Run{ID: fmt.Sprint("run-", n+1)}, run.Filter{})
 				}
 				w.runs.Lose()
-				ok, err := w.store.CancelRun(t.Context(), "run-3", audit(run.CodeRunCancel))
-				require.NoError(t, err)
-				require.True(t, ok)
+				w.must(w.store.CancelRun(t.Context(), "run-3", audit(run.CodeRunCancel)))
 				time.Sleep(7 * time.Minute)
 				sends := 0
 				w.onUse(func(_ context.Context, _ *instance, op string) error {

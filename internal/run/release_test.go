@@ -153,9 +153,7 @@ func TestAReindexRetriesLostRaces(t *testing.T) {
 			}
 			return nil
 		}
-		w.instance("m").manage()
-		w.instance("w").work()
-		w.instance("timer").tick()
+		w.crew().tick()
 		w.start(run.Run{Kind: run.Reindex}, run.Filter{})
 		w.waitForEnd("run-1", 65*time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
@@ -171,9 +169,7 @@ func TestADocumentThatAlwaysFailsLikeAnOutageEndsItsRun(t *testing.T) {
 	for _, kind := range []run.Kind{run.Reindex, run.Reapply} {
 		simulate(t, func(t *testing.T, w *world) {
 			w.fill(5)
-			w.instance("m").manage()
-			w.instance("w").work()
-			w.instance("timer").tick()
+			w.crew().tick()
 			w.start(run.Run{}, run.Filter{})
 			w.waitForEnd("run-1", time.Minute)
 			w.breaks = docID(3)
@@ -200,8 +196,7 @@ func TestRequeuedBatchesAreSentWithinTheLimit(t *testing.T) {
 			}
 			return nil
 		}
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", 10*time.Minute)
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
@@ -209,9 +204,7 @@ func TestRequeuedBatchesAreSentWithinTheLimit(t *testing.T) {
 		broken = false
 		w.fake.mu.Unlock()
 		for _, batch := range w.store.AllBatches() {
-			again, err := w.store.RequeueBatch(t.Context(), batch.ID, audit(run.CodeBatchRequeue))
-			require.NoError(t, err)
-			require.True(t, again)
+			w.must(w.store.RequeueBatch(t.Context(), batch.ID, audit(run.CodeBatchRequeue)))
 		}
 		var most atomic.Int64
 		w.onUse(func(ctx context.Context, _ *instance, _ string) error {

@@ -212,9 +212,7 @@ func TestALateManagerChangesNothing(t *testing.T) {
 				require.Len(t, w.store.Audits(), audits)
 				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1250})
 				require.Empty(t, w.runs.Messages())
-				for id, n := range w.fake.writes() {
-					require.Equal(t, 1, n, id)
-				}
+				w.writtenOnce()
 			})
 		})
 	}
@@ -250,16 +248,11 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				if !handedOff {
 					w.outstanding = 3
 				}
-				w.instance("m").manage()
-				w.instance("w").work()
-				w.instance("timer").tick()
+				w.crew().tick()
 				w.start(run.Run{}, run.Filter{})
 				time.Sleep(3 * time.Minute)
 				require.Equal(t, handedOff, !w.run("run-1").HandedOffAt.IsZero())
-				ok, err := w.store.CancelRun(t.Context(), "run-1",
-					run.Audit{Action: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "enough"})
-				require.NoError(t, err)
-				require.True(t, ok)
+				w.must(w.store.CancelRun(t.Context(), "run-1", audit(run.CodeRunCancel)))
 				require.Less(t, w.waitForEnd("run-1", 10*time.Minute), 6*time.Minute)
 				r, stats := w.run("run-1"), w.stats("run-1")
 				require.Equal(t, run.RunCancelled, r.Status)
@@ -278,15 +271,10 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				require.Empty(t, w.runs.Messages())
 				w.checkTransitions()
 
-				ok, err = w.store.ResumeRun(t.Context(), "run-1",
-					run.Audit{Action: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
-				require.NoError(t, err)
-				require.True(t, ok)
+				w.must(w.store.ResumeRun(t.Context(), "run-1", audit(run.CodeRunResume)))
 				w.waitForEnd("run-1", 40*time.Minute)
 				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 1000})
-				for id, n := range w.fake.writes() {
-					require.Equal(t, 1, n, id)
-				}
+				w.writtenOnce()
 				w.nothingCounted()
 			})
 		})
@@ -402,8 +390,7 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 			ids[7]: {Outcome: "left", Kind: fault.Contention, Code: "1205", Reason: "a deadlock", Again: true},
 			ids[8]: {Outcome: "failed", Kind: fault.Internal, Code: "panic", Reason: "ours", RetryCount: 5},
 		}
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{
@@ -451,8 +438,7 @@ func TestALostRaceInTheStoreIsRetried(t *testing.T) {
 			}
 			return fault.New(fault.Contention, "test: store", "1205", "a deadlock")
 		})
-		w.instance("m").manage()
-		w.instance("w").work()
+		w.crew()
 		w.start(run.Run{}, run.Filter{})
 		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 300})
@@ -468,9 +454,7 @@ func TestACosmosOutageCostsNothing(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.fill(150)
-		w.instance("m").manage()
-		w.instance("w").work()
-		w.instance("timer").tick()
+		w.crew().tick()
 		var up atomic.Bool
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
 			if !up.Load() && (op == "ReadMany" || op == "Record") {
@@ -516,9 +500,7 @@ func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 		require.Contains(t, batch.Error, "10 workers were lost")
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
 
-		again, err := w.store.RequeueBatch(t.Context(), id, run.Audit{Action: run.CodeBatchRequeue})
-		require.NoError(t, err)
-		require.True(t, again)
+		w.must(w.store.RequeueBatch(t.Context(), id, run.Audit{Action: run.CodeBatchRequeue}))
 		_, err = i.workers.Receive(t.Context(), w.batchMessage(1, w.batchOf(1).Attempt))
 		require.NoError(t, err)
 		require.Equal(t, run.Completed, w.batchOf(1).Status, "an operator may try it again")
@@ -528,23 +510,21 @@ func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 // Documents of a requeued batch that no worker ever had were finished by others, not by the run.
 func TestDocumentsFinishedBeforeAnyClaimAreSkipped(t *testing.T) {
 	t.Parallel()
-	audit := run.Audit{Action: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "a test"}
+	asked := audit(run.CodeBatchRequeue)
 	for name, again := range map[string]func(t *testing.T, w *world) (bool, error){
 		"requeued": func(t *testing.T, w *world) (bool, error) {
 			_, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
 			require.NoError(t, err)
 			require.Equal(t, run.Failed, w.batchOf(1).Status)
-			return w.store.RequeueBatch(t.Context(), w.batchOf(1).ID, audit)
+			return w.store.RequeueBatch(t.Context(), w.batchOf(1).ID, asked)
 		},
 		"resumed": func(t *testing.T, w *world) (bool, error) {
-			cancelled, err := w.store.CancelRun(t.Context(), "run-1", audit)
-			require.NoError(t, err)
-			require.True(t, cancelled)
-			_, err = w.store.CompleteRun(t.Context(), "run-1", time.Minute, func(run.RunStatus, run.Stats) run.Audit {
-				return audit
+			w.must(w.store.CancelRun(t.Context(), "run-1", asked))
+			_, err := w.store.CompleteRun(t.Context(), "run-1", time.Minute, func(run.RunStatus, run.Stats) run.Audit {
+				return asked
 			})
 			require.NoError(t, err)
-			return w.store.ResumeRun(t.Context(), "run-1", audit)
+			return w.store.ResumeRun(t.Context(), "run-1", asked)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -590,8 +570,7 @@ func TestAPanicInAHeartbeatCostsOneHeartbeat(t *testing.T) {
 					}
 					return nil
 				})
-				w.instance("m").manage()
-				w.instance("w").work()
+				w.crew()
 				w.start(run.Run{}, run.Filter{})
 				w.waitForEnd("run-1", 5*time.Minute)
 				w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
