@@ -11,8 +11,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
-
-	"sqlwriter/internal/fault"
 )
 
 // native is an error as the SDK gives it, for one rule.
@@ -56,22 +54,6 @@ func TestTranslateEveryRow(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, rows, got.Code)
-	}
-}
-
-func TestTheKindsOfWhatMattersMost(t *testing.T) {
-	for code, kind := range map[string]fault.Kind{
-		"too_large": fault.Document, "amqp:resource-limit-exceeded": fault.Quota,
-		"com.microsoft:server-busy": fault.Throttled,
-		"amqp:not-found":            fault.Infrastructure, "unauthorized": fault.Infrastructure,
-		"connlost": fault.Infrastructure,
-		"deadline": fault.Infrastructure,
-	} {
-		for _, r := range Faults() {
-			if r.Code == code {
-				require.Equal(t, kind, r.Kind, code)
-			}
-		}
 	}
 }
 

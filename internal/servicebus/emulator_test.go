@@ -162,10 +162,10 @@ func requireSent(t *testing.T, errs []error) {
 func TestAMessageOnTheWire(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	requireSent(t, open(t, s).Queue(plain).Send(t.Context(), []run.Outgoing{{ID: "job:1:0", Body: []byte(`{"v":1}`)}}))
+	requireSent(t, open(t, s).Queue(plain).Send(t.Context(), []run.Outgoing{{ID: "batch:1:0:0", Body: []byte(`{"v":1}`)}}))
 	got := s.Peek(plain)
 	require.Len(t, got, 1)
-	require.Equal(t, "job:1:0", got[0].MessageID)
+	require.Equal(t, "batch:1:0:0", got[0].MessageID)
 	require.Equal(t, "data", got[0].BodyType)
 	require.Equal(t, `{"v":1}`, string(got[0].Body))
 	require.Equal(t, "application/json", got[0].Properties["contentType"])

@@ -130,7 +130,7 @@ func repeatsBody(err error, m run.Outgoing) error {
 
 func messagesArrive(t *testing.T, h QueueHarness) {
 	require.Empty(t, h.Stored(t), "the harness sees no messages before there are any")
-	odd := run.Outgoing{ID: "job:1:0 \u00fc", Body: []byte("{\"text\":\"\u00fc\U0001f600\"}\r\n\x00\xff")}
+	odd := run.Outgoing{ID: "batch:1:0:0 \u00fc", Body: []byte("{\"text\":\"\u00fc\U0001f600\"}\r\n\x00\xff")}
 	empty := run.Outgoing{ID: strings.Repeat("x", 128)}
 	messages := append(queueMessages("m", 3), odd, empty)
 	h.send(t, messages...)
