@@ -2,6 +2,7 @@ package commit_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -131,4 +132,33 @@ func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 		commit.Delivery{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
+}
+
+// Forty documents with locked lines are put off, and a good one with them. Each is tried within a few ticks.
+func TestAGoodDocumentAmongLockedOnesHasItsTurn(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 41,
+		fmt.Sprintf(
+			`{"status":"retry_scheduled","retry_count":0,"last_error_kind":"contention","retry_after":%d}`,
+			start().Unix()))
+	good := ids[40]
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
+		for _, it := range items {
+			if it.DocumentID != good {
+				w.clock = w.clock.Add(5 * time.Second)
+				return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout")
+			}
+		}
+		return nil
+	}})
+	r := commit.NewRecover(w.commit, w.docs)
+	for tick := range 6 {
+		w.clock = start().Add(time.Duration(tick+1) * 5 * time.Minute)
+		_, err := r.Run(deadlineOnly{t.Context(), w.clock.Add(4 * time.Minute)})
+		require.NoError(t, err)
+		if w.status(good) == "committed" {
+			return
+		}
+	}
+	t.Fatalf("it waited for 30 minutes: %v", w.state(good))
 }

@@ -1,6 +1,7 @@
 package commit_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -156,5 +157,44 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.written, results[ids[0]])
 		})
+	}
+}
+
+// Promise G5: SQL is away for ten minutes, 500 documents wait, and three instances get their batches every 10 s.
+func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 500, "")
+	before := w.snapshots(ids...)
+	commits := []*commit.Commit{w.commit}
+	for n := range 2 {
+		_, c := w.instance(fmt.Sprint("instance ", n), "v1", w.faulty, nil)
+		commits = append(commits, c)
+	}
+	offer := func(retry int) (waiting int) {
+		for n, c := range commits {
+			report, _ := c.Run(t.Context(),
+				commit.Delivery{Documents: before[n*165 : n*165+165], Received: w.clock, RetryCount: retry})
+			waiting += report.Outcomes["waiting"]
+		}
+		return waiting
+	}
+	w.away(true)
+	begin := w.clock
+	retry := 0
+	for ; w.clock.Before(begin.Add(10 * time.Minute)); retry++ {
+		require.Equal(t, 495, offer(retry))
+		w.clock = w.clock.Add(10 * time.Second)
+	}
+	require.LessOrEqual(t, w.faulty.beats+w.faulty.writes, 25,
+		"one request a minute after those that opened the breaker")
+	require.Equal(t, before, w.snapshots(ids...))
+	w.away(false)
+	begin = w.clock
+	for ; offer(retry) > 0; retry++ {
+		w.clock = w.clock.Add(10 * time.Second)
+		require.Less(t, w.clock.Sub(begin), 2*time.Minute)
+	}
+	for _, id := range ids[:495] {
+		require.Equal(t, []any{"committed", 0.0}, []any{w.status(id), w.state(id)["retry_count"]})
 	}
 }
