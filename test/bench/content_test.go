@@ -63,7 +63,7 @@ func makeDoc(t testing.TB, line int64, turn int, code string) doc {
 			"manufacturer_name": words(r, 3) + " GmbH & Co. Müller", "part_number": part,
 			"unspsc":              cmp.Or(code, fmt.Sprintf("%08d", 10000000+r.IntN(80000000))),
 			"cleaned_description": words(r, 40) + ", 1/2 in NPT",
-			"web_search_url":      "https://parts.example/?q=" + part + "&terms=" + strings.ReplaceAll(words(r, 18), " ", "+"),
+			"web_search_url":      "https://parts.example/?q=" + strings.ReplaceAll(words(r, 19), " ", "+"),
 		},
 		"sql_writer": map[string]any{"status": "pending", "retry_count": 0},
 	})

@@ -35,7 +35,8 @@ func newServer(t testing.TB) *engine {
 	}
 	version := sqlservertest.Version(t, store.DB())
 	e := &engine{
-		name: shortName(version), db: store.DB(), ledger: "sqlwriter.ledger", distances: []time.Duration{0, 2 * time.Millisecond},
+		name: shortName(version), db: store.DB(), ledger: "sqlwriter.ledger",
+		distances: []time.Duration{0, 2 * time.Millisecond},
 		detailRows: `WITH n AS (SELECT @p1 AS i UNION ALL SELECT i + 1 FROM n WHERE i + 1 < @p2)
 			INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC)
 			SELECT i, N'INV-88041', N'CONN STRN RLF 1/2IN 425' FROM n

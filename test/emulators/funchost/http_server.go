@@ -130,7 +130,9 @@ func (r *router) manual(w http.ResponseWriter, request *http.Request, name strin
 	var body struct {
 		Input json.RawMessage `json:"input"`
 	}
-	i := slices.IndexFunc(h.functions, func(f *function) bool { return strings.EqualFold(f.name, name) && f.timer != nil })
+	i := slices.IndexFunc(h.functions, func(f *function) bool {
+		return f.timer != nil && strings.EqualFold(f.name, name)
+	})
 	if err := json.NewDecoder(request.Body).Decode(&body); err != nil || i < 0 {
 		w.WriteHeader(http.StatusNotFound)
 		return

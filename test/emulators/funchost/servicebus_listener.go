@@ -157,8 +157,8 @@ func (l *serviceBusListener) invoke(ctx context.Context, d *delivery) error {
 }
 
 // settle completes a message whose invocation succeeded and gives back at once, without a pause, one whose invocation
-// failed. Two cases are neither: when the host stopped meanwhile a success doesn't count any more; and when the host was
-// gone before the invocation ended nothing can settle it, so that the lock has to expire.
+// failed. Two cases are neither: when the host stopped meanwhile a success doesn't count any more; and when the host
+// was gone before the invocation ended nothing can settle it, so that the lock has to expire.
 func (l *serviceBusListener) settle(ctx context.Context, r *receiving, d *delivery, failed error) {
 	switch {
 	case failed != nil && l.host.dispatcher.ended():
