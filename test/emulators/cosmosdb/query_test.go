@@ -179,6 +179,21 @@ func TestQueryWhileDocumentsArePatched(t *testing.T) {
 	}
 }
 
+func TestQueryPagesEndAt4MB(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0 }).Container(t, "db", "logs", "/pk")
+	for i := range 6 {
+		_, err := c.CreateItem(ctx, pk("p"),
+			fmt.Appendf(nil, `{"id":"%d","pk":"p","t":"%s"}`, i, strings.Repeat("x", 1_500_000)), nil)
+		require.NoError(t, err)
+	}
+	pager := c.NewQueryItemsPager("SELECT * FROM c", pk("p"), nil)
+	first, err := pager.NextPage(ctx)
+	require.NoError(t, err)
+	require.Len(t, first.Items, 3)
+	require.NotNil(t, first.ContinuationToken)
+}
+
 func TestQueryIsScopedToThePartitionKey(t *testing.T) {
 	ctx := context.Background()
 	run := cosmosdbtest.Start(t)
