@@ -54,8 +54,6 @@ const (
 	headerContinuation   = "X-Ms-Continuation"
 	headerFeedFormat     = "X-Ms-Cosmos-Changefeed-Wire-Format-Version"
 	headerActivityID     = "X-Ms-Activity-Id"
-	headerThroughput     = "X-Ms-Offer-Throughput"
-	headerAutopilot      = "X-Ms-Cosmos-Offer-Autopilot-Settings"
 )
 
 // maxBody is the most a request may carry; a document's own limit is MaxDocumentBytes.
