@@ -50,8 +50,8 @@ func TestEachListBesideATableIsKnown(t *testing.T) {
 		}},
 		{"members of a document", members, map[string]string{
 			"internal/invoice/columns.go": table, "test/expect/mapping.go": "as above",
-			"internal/invoice/rules_test.go": filled,
-			"examples/02-duplicates.json":    "an example: no edit",
+			"internal/invoice/rules_test.go": filled, "test/expect/check_test.go": filled,
+			"examples/02-duplicates.json": "an example: no edit",
 		}},
 		{"operators' calls", calls, map[string]string{"internal/opsapi/table.go": table}},
 		{"settings", settings, map[string]string{"internal/config/setting.go": table}},
