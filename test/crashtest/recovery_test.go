@@ -25,6 +25,7 @@ func (w *world) drain(i *instance, offers int) (drained, crashed bool) {
 	for offers > 0 {
 		batch, upTo := w.feed(w.checkpoint, all)
 		if len(batch) == 0 {
+			w.checkpoint = upTo // what else changed is deleted
 			return true, false
 		}
 		for retry := 0; ; retry++ {

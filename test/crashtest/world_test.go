@@ -127,7 +127,7 @@ func newWorld(p *path, faults plan, broken *mistake) *world {
 	w := &world{
 		path: p, plan: faults, log: zerolog.Nop(), given: map[string]*given{},
 		history: map[string]map[string]*content{}, deleted: map[string]bool{},
-		cached:  map[string]cached{}, calls: map[string]int{}, backAt: map[string]time.Time{},
+		cached: map[string]cached{}, calls: map[string]int{}, backAt: map[string]time.Time{},
 		short: map[kind]time.Time{}, fired: make([]bool, len(faults)),
 	}
 	w.clock.Store(begins().UnixNano())
