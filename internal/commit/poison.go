@@ -104,6 +104,8 @@ func (p *poisoner) wait(w *inflight, d time.Duration, why string) {
 	p.tally.log.Write(events.PoisonWaits, f)
 	w.step, w.next = recordable, p.transitions.stateWaiting(w.doc.State, w.cause, d)
 	w.next.Postponed = w.next.Postponed && d < maxBackoff
+	// the record raises _ts: another try has this folder
+	w.next.FirstFailedAt = invoice.Stamp(p.began(w.doc), p.transitions.loc)
 }
 
 // original reads the document from the container, because the host rewrote the feed's snapshot.
@@ -169,12 +171,8 @@ type PoisonMetadata struct {
 // collect makes the evidence of a document whose last failure is cause.
 func (p *poisoner) collect(cur invoice.Snapshot, cause error) evidence {
 	s := p.transitions.failed(cur.State, cause, "")
-	began, known := p.transitions.firstFailure(s)
-	if !known { // somebody changed it by hand
-		began = time.Unix(cur.TS, 0)
-	}
 	return evidence{
-		folder: EvidenceFolder(cur.Document, began),
+		folder: EvidenceFolder(cur.Document, p.began(cur)),
 		error: PoisonError{
 			DocumentID: cur.ID, RunID: p.runID, InvocationID: p.invocationID, FailedAt: s.FailedAt,
 			RetryCount: s.RetryCount,
@@ -188,6 +186,15 @@ func (p *poisoner) collect(cur invoice.Snapshot, cause error) evidence {
 			AppVersion: p.appVersion,
 		},
 	}
+}
+
+// began is when a document began to fail. Where nobody knows, because somebody changed it by hand, it is the snapshot's
+// time.
+func (p *poisoner) began(cur invoice.Snapshot) time.Time {
+	if at, known := p.transitions.firstFailure(p.transitions.begin(cur.State)); known {
+		return at
+	}
+	return time.Unix(cur.TS, 0)
 }
 
 // EvidenceFolder is the folder of the evidence of a document that began to fail at a time. A step that is repeated has

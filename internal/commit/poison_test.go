@@ -274,6 +274,28 @@ func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
 	require.False(t, w.opened())
 }
 
+// A wait is recorded, which raises _ts: the next try has the same evidence, also where nobody knows when it began to fail.
+func TestATryAfterAWaitHasTheSameEvidence(t *testing.T) {
+	w := newWorld(t, 1)
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
+		if items[0].FailureMark {
+			return down("sql: apply")
+		}
+		return nil
+	}})
+	doc := result(30, 1, tooLong(), strings.Replace(spent(), "first_failed_at", "changed_by_hand", 1))
+	w.put(doc)
+	w.clock = w.clock.Add(time.Minute)
+	w.othersApply()
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 1}, w.retry(idOf(t, doc)).Outcomes)
+	require.Len(t, w.evidence.Files(), 3)
+	w.use(w.faulty)
+	w.clock = w.clock.Add(2 * time.Hour)
+	w.othersApply()
+	require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.retry(idOf(t, doc)).Outcomes)
+	require.Len(t, w.evidence.Files(), 3)
+}
+
 // Marks are made concurrently: the race detector checks their shared state.
 func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
 	w := newWorld(t)
