@@ -50,8 +50,9 @@ type world struct {
 	// mended are the comparisons that asked for a run that mends.
 	mended  []string
 	flowOff bool
-	// spoil changes a line that was read.
-	spoil func(line *reconcile.Line)
+	// spoil changes a line that was read. unreadable is the id of a document that cannot be read.
+	spoil      func(line *reconcile.Line)
+	unreadable string
 	// before and after are called around each call of a port of Reconcile. An error is the call's.
 	before, after func(call string) error
 	calls         map[string]int
@@ -395,6 +396,11 @@ func (p documentsOf) Find(ctx context.Context, q commit.Query, continuation stri
 		name = "ReadMany"
 	}
 	err = p.w.call(name, func() error { page, err = p.documents.Find(ctx, q, continuation); return err })
+	for i, raw := range page.Documents {
+		if p.w.unreadable != "" && strings.Contains(string(raw), p.w.unreadable) {
+			page.Documents[i] = invoice.Projection(`{"id":""}`)
+		}
+	}
 	return page, err
 }
 
@@ -446,7 +452,7 @@ func (p findingsOf) AdoptedAt(context.Context) (at time.Time, err error) {
 	return at, err
 }
 
-func (p findingsOf) Marks(ctx context.Context, documents []string) (marks map[string]run.Audit, err error) {
+func (p findingsOf) Marks(ctx context.Context, documents []string) (marks map[run.Mark]run.Audit, err error) {
 	err = p.w.call("Marks", func() error { marks, err = p.w.findings.Marks(ctx, documents); return err })
 	return marks, err
 }

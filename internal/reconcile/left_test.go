@@ -111,6 +111,16 @@ func TestALineThatItsDocumentNoLongerNamesIsFoundByTheOneThatDoes(t *testing.T) 
 	}
 }
 
+// A document that cannot be read is not gone: its lines are not left.
+func TestADocumentThatCannotBeReadIsNotGone(t *testing.T) {
+	t.Parallel()
+	w, _, wrong := wronged(t)
+	w.unreadable = wrong
+	w.pass(time.Hour)
+	w.compare(true)
+	require.Empty(t, w.all(reconcile.Query{Suspects: true}))
+}
+
 // A line that nothing names is listed, and asks for nobody.
 func TestALineThatNoDocumentNamesIsListed(t *testing.T) {
 	t.Parallel()

@@ -57,15 +57,17 @@ func (l *look) document(raw []byte) (invoice.Document, bool) {
 	return doc, err == nil
 }
 
-// read reads documents; those that do not exist are missing in the result.
+// read reads documents; those that do not exist are missing in the result. One that cannot be read is there, and promises
+// nothing.
 func (l *look) read(ctx context.Context, ids []string) (map[string]invoice.Document, error) {
 	docs := map[string]invoice.Document{}
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), documentsAStep) {
-		charge := 0.0
+		charge, unreadable := 0.0, false
 		q := commit.Query{IDs: chunk, Members: invoice.Members(), Size: commit.MaxPage}
 		err := commit.Each(ctx, l.p.Finder, q, func(page commit.Page) (bool, error) {
 			for _, raw := range page.Documents {
-				if doc, ok := l.document(raw); ok {
+				doc, ok := l.document(raw)
+				if unreadable = unreadable || !ok; ok {
 					docs[doc.ID] = doc
 				}
 			}
@@ -77,6 +79,11 @@ func (l *look) read(ctx context.Context, ids []string) (map[string]invoice.Docum
 		}
 		if err != nil {
 			return nil, err
+		}
+		for _, id := range chunk { // which of them it is, nobody can tell
+			if _, known := docs[id]; unreadable && !known {
+				docs[id] = invoice.Document{ID: id, Version: invoice.Version{Key: invoice.Key(id)}}
+			}
 		}
 	}
 	return docs, nil
