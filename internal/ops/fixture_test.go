@@ -399,7 +399,7 @@ func (j *fakeAuditLog) Write(ctx context.Context, a run.Audit) error {
 	return j.AuditLog.Write(ctx, a)
 }
 
-func (j *fakeAuditLog) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+func (j *fakeAuditLog) Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error) {
 	if j.fails != nil {
 		return nil, j.fails
 	}

@@ -28,7 +28,7 @@ type Marked struct {
 // count it as committed, outcome "manual". Lines and ledger are not touched: the ledger says which document's content a
 // line holds, and the repair is no document's. The document must be failed, retry_scheduled, pending after a failure,
 // or marked already, as after a restore that lost the entry. Its state is audited first: the mark counts only with the
-// entry, which says who and why.
+// entry, which says who and why, and names its committed_at.
 //
 // Errors by kind: *RequestError (usage; not found; conflict when the status does not allow it or changed). Further
 // infrastructure, throttled, quota, contention; document when it accepts no patch.
@@ -40,7 +40,7 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 	if err != nil {
 		return Marked{}, err
 	}
-	audited := false
+	audited, at := false, invoice.Stamp(o.o.Now(), o.o.Location)
 	for range markTries {
 		doc, _, err := o.document(ctx, r.ID)
 		if err != nil {
@@ -50,12 +50,12 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 			return Marked{}, err
 		}
 		if !audited {
-			if err := o.auditMark(ctx, doc.Document, by, r.Why); err != nil {
+			if err := o.auditMark(ctx, doc.Document, at, by, r.Why); err != nil {
 				return Marked{}, unaudited(err)
 			}
 			audited = true
 		}
-		_, err = o.p.Documents.Record(ctx, doc, o.marked(doc.State))
+		_, err = o.p.Documents.Record(ctx, doc, marked(doc.State, at))
 		switch {
 		case err == nil:
 			return Marked{ID: doc.ID, From: doc.State.Status}, nil
@@ -89,11 +89,11 @@ func (o *Ops) markable(doc invoice.Document) error {
 	return refuse(Conflict, "the document is %s: only one that has failed can be marked", s.StatusFound)
 }
 
-func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why string) error {
+func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, at, by, why string) error {
 	detail, err := asJSON("ops: mark", map[string]any{
 		"status": doc.State.Status, "retry_count": doc.State.RetryCount, "kind": doc.State.LastErrorKind,
-		"code":      doc.State.LastErrorCode,
-		"failed_at": doc.State.FailedAt, "main_detail_id": doc.Main,
+		"code": doc.State.LastErrorCode, "failed_at": doc.State.FailedAt, "committed_at": at,
+		"main_detail_id": doc.Main,
 	})
 	if err != nil {
 		return err
@@ -104,10 +104,10 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why strin
 	})
 }
 
-// marked returns the committed state, without the fields of the failure.
-func (o *Ops) marked(s invoice.State) invoice.State {
+// marked returns the state committed at a time, without the fields of the failure.
+func marked(s invoice.State, at string) invoice.State {
 	s.Status, s.Outcome, s.SupersededBy = invoice.Committed, invoice.OutcomeManual, ""
-	s.CommittedAt = invoice.Stamp(o.o.Now(), o.o.Location)
+	s.CommittedAt = at
 	s.RetryAfter, s.Postponed, s.FirstFailedAt = 0, false, ""
 	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""

@@ -40,7 +40,7 @@ type AuditLog interface {
 	// Audits returns the latest matching entries, newest first, at most q.Limit, also those of a run.Store.
 	Audits(ctx context.Context, q AuditQuery) ([]run.Audit, error)
 	// Marks is that of reconcile.Findings.
-	Marks(ctx context.Context, documents []string) (map[string]run.Audit, error)
+	Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error)
 }
 
 // FindingStore is the part of reconcile.Findings that operators need, with the same contracts.

@@ -86,7 +86,7 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 	}
 	e := o.explaining(ctx).explanation(doc.Document, tooDeep)
 	if doc.SysName == o.o.SysName && doc.State.Status == invoice.Committed && e.Outcome == invoice.OutcomeManual {
-		o.sayWhoMarked(ctx, &e)
+		o.sayWhoMarked(ctx, &e, doc.State.CommittedAt)
 	}
 	if doc.State.Status == invoice.Failed && doc.SysName == o.o.SysName {
 		e.Evidence = o.newestFolder(ctx, doc.Document)
@@ -95,13 +95,13 @@ func (o *Ops) whyDocument(ctx context.Context, id string) (Explanation, error) {
 }
 
 // sayWhoMarked adds who marked a document, by the audit log: whoever may write the container can write the rest.
-func (o *Ops) sayWhoMarked(ctx context.Context, e *Explanation) {
-	var marks map[string]run.Audit
+func (o *Ops) sayWhoMarked(ctx context.Context, e *Explanation, committedAt string) {
+	var marks map[run.Mark]run.Audit
 	err := o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
 		marks, err = s.Audit.Marks(ctx, []string{e.ID})
 		return err
 	})
-	switch a, audited := marks[e.ID]; {
+	switch a, audited := marks[run.Mark{Document: e.ID, CommittedAt: committedAt}]; {
 	case err != nil:
 		e.Summary = "it says: " + e.Summary + "; the audit log, which says who did it, cannot be read now"
 	case !audited:

@@ -17,7 +17,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
 
@@ -389,7 +388,7 @@ func (h *history) act() {
 		}
 	case 4:
 		if s := d.State; s.Status == invoice.Failed || s.Status == invoice.RetryScheduled {
-			require.NoError(h.t, h.store.Write(h.t.Context(), run.Audit{Action: run.CodeMarkCommitted, Subject: d.ID}))
+			require.NoError(h.t, h.store.Write(h.t.Context(), markOf(d.ID, stamp(0))))
 			s.Status, s.Outcome, s.CommittedAt = invoice.Committed, invoice.OutcomeManual, stamp(0)
 			h.offer(n, was, s)
 		}

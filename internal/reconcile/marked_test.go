@@ -1,7 +1,11 @@
 package reconcile_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,11 +23,18 @@ func (w *world) byHand(id string) {
 	})
 }
 
-// audited writes the entry of a mark, of an environment.
+// audited writes the entry of a mark, of an environment, with the document's committed_at.
 func (w *world) audited(sysName, id string) {
 	w.t.Helper()
-	require.NoError(w.t, w.store.For(sysName).Write(w.t.Context(),
-		run.Audit{Action: run.CodeMarkCommitted, By: "kim", Why: "typed it in", Subject: id}))
+	at := w.doc(strings.TrimSpace(id)).State.CommittedAt
+	require.NoError(w.t, w.store.For(sysName).Write(w.t.Context(), markOf(id, at)))
+}
+
+func markOf(id, committedAt string) run.Audit {
+	return run.Audit{
+		Action: run.CodeMarkCommitted, By: "kim", Why: "typed it in", Subject: id,
+		Detail: json.RawMessage(fmt.Sprintf(`{"committed_at":%q}`, committedAt)),
+	}
 }
 
 func (w *world) keysFound() (all []reconcile.Key) {
@@ -46,6 +57,20 @@ func TestAForgedMarkHidesNoDocumentThatWasNeverWritten(t *testing.T) {
 	w.record(id, func(s *invoice.State) { s.Status = invoice.Pending }) // as docs/findings.md says
 	require.Equal(t, 1, w.offer(id).Outcomes[invoice.OutcomeApplied])
 	require.Empty(t, w.keysFound())
+}
+
+// The entry of an earlier mark vouches for no other outcome manual of the document.
+func TestAnOldEntryVouchesForNoForgedMark(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addLines(77)
+	id := w.put(document(40, 77, "ACME", ""))
+	w.byHand(id)
+	w.audited(sysName, id)
+	require.Empty(t, w.keysFound())
+	w.clock = w.clock.Add(time.Minute)
+	w.byHand(id)
+	require.Equal(t, []reconcile.Key{{Class: reconcile.MarkWithoutAudit, Line: 77, Document: id}}, w.keysFound())
 }
 
 func TestAForgedMarkHidesNoEditedRow(t *testing.T) {

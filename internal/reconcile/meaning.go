@@ -64,7 +64,7 @@ func Meanings() []Meaning {
 		},
 		{
 			Class: MarkWithoutAudit, Finding: true,
-			Means: "a document has outcome `manual`, and the audit log has no entry of a person: another program wrote that, or the database went back",
+			Means: "a document has outcome `manual`, and the audit log has no entry of this mark: another program wrote that, or the database went back",
 			Do: "if the lines are right: `sqlwriterctl document mark-committed ID --why TEXT`. Else find out who wrote it, and set `sql_writer.status` to pending: " +
 				"it is committed like a new one",
 		},

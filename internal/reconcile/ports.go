@@ -117,7 +117,7 @@ type Findings interface {
 	Counts(ctx context.Context) ([]Count, error)
 	// AdoptedAt returns when the ledger was adopted, or declared empty; the zero time when it was not.
 	AdoptedAt(ctx context.Context) (time.Time, error)
-	// Marks returns the last entry of the audit log by which a person said that a document's lines were repaired by
-	// hand (run.CodeMarkCommitted), for each of the documents that has one: who, why and when.
-	Marks(ctx context.Context, documents []string) (map[string]run.Audit, error)
+	// Marks returns the entries of the audit log by which a person said that the lines of one of the documents were
+	// repaired by hand (run.CodeMarkCommitted): who, why and when.
+	Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error)
 }

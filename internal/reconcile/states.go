@@ -79,7 +79,7 @@ type Circumstances struct {
 	// AdoptedAt is that of Findings.
 	AdoptedAt time.Time
 	// Marks are those of Findings, of the documents that are looked at.
-	Marks map[string]run.Audit
+	Marks map[run.Mark]run.Audit
 }
 
 // DocState is the state of a document; the zero document stands for one that does not exist.
@@ -89,7 +89,7 @@ func (c Circumstances) DocState(d invoice.Document) DocState {
 	case d.SysName != c.SysName || d.State.Status != invoice.Committed:
 		return DocOther
 	case d.State.Outcome == invoice.OutcomeManual:
-		if _, audited := c.Marks[d.ID]; !audited {
+		if _, audited := c.Marks[run.Mark{Document: d.ID, CommittedAt: d.State.CommittedAt}]; !audited {
 			return DocUnaudited
 		}
 		return DocManual

@@ -173,7 +173,8 @@ func stamp(at time.Time) string { return invoice.Stamp(at, time.UTC) }
 
 func usual() Circumstances {
 	return Circumstances{
-		SysName: "web", Now: now(), AdoptedAt: ago(48 * time.Hour), Marks: map[string]run.Audit{"by hand": {}},
+		SysName: "web", Now: now(), AdoptedAt: ago(48 * time.Hour),
+		Marks: map[run.Mark]run.Audit{{Document: "by hand", CommittedAt: stamp(ago(5 * time.Minute))}: {}},
 	}
 }
 

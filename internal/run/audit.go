@@ -86,6 +86,19 @@ const (
 // hand. A document's outcome manual counts only with such an entry, so a purge keeps these.
 const CodeMarkCommitted = "mark-committed"
 
+// Mark is what such an entry is about: a document with the committed_at that it got. Another outcome manual of the same
+// document has another time, and no entry.
+type Mark struct{ Document, CommittedAt string }
+
+// Mark returns the mark that an entry is about.
+func (a Audit) Mark() Mark {
+	var d struct {
+		CommittedAt string `json:"committed_at"`
+	}
+	_ = json.Unmarshal(a.Detail, &d) // an entry without one vouches for nothing
+	return Mark{a.Subject, d.CommittedAt}
+}
+
 // detail encodes Audit.Detail.
 func detail(v any) json.RawMessage {
 	raw, err := json.Marshal(v)

@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -275,8 +276,13 @@ func (p *plan) plantStale(k int) {
 	for _, line := range p.single(k) {
 		p.db.set(p, invoice.Detail, maker, byHand, line)
 		require.NoError(p, p.db.audit.Write(p.Context(),
-			run.Audit{Action: run.CodeMarkCommitted, By: "kim", Why: "typed it in", Subject: idOf(line)}))
-		p.setState(idOf(line), func(state map[string]any) { state["outcome"] = "manual" })
+			run.Audit{
+				Action: run.CodeMarkCommitted, By: "kim", Why: "typed it in", Subject: idOf(line),
+				Detail: json.RawMessage(`{"committed_at":"2025-12-18 10:00:00.000000-06:00"}`),
+			}))
+		p.setState(idOf(line), func(state map[string]any) {
+			state["outcome"], state["committed_at"] = "manual", "2025-12-18 10:00:00.000000-06:00"
+		})
 		p.keeps(line)
 	}
 }

@@ -106,7 +106,10 @@ func auditMarks(j *auditLogTest) {
 	mark := func(log ops.AuditLog, document, by string) {
 		j.Helper()
 		require.NoError(j, log.Write(j.Context(),
-			run.Audit{Action: run.CodeMarkCommitted, By: by, Why: "why " + by, Subject: document}))
+			run.Audit{
+				Action: run.CodeMarkCommitted, By: by, Why: "why " + by, Subject: document,
+				Detail: json.RawMessage(`{"committed_at":"at ` + by + `"}`),
+			}))
 	}
 	asked := []string{"a", "none", odd, "other action", "theirs"}
 	for i := range 250 { // more than one statement takes
@@ -121,9 +124,9 @@ func auditMarks(j *auditLogTest) {
 	j.write(run.Audit{Action: "retry", By: "x", Why: "x", Subject: "other action"})
 	marks, err := j.AuditLog.Marks(j.Context(), asked)
 	require.NoError(j, err)
-	require.Len(j, marks, 3)
-	for document, by := range map[string]string{"a": "kim", odd: "bob", "document 249": "eve"} {
-		a := marks[document]
+	require.Len(j, marks, 4)
+	for by, document := range map[string]string{"ann": "a", "kim": "a", "bob": odd, "eve": "document 249"} {
+		a := marks[run.Mark{Document: document, CommittedAt: "at " + by}]
 		require.Equal(j, []string{run.CodeMarkCommitted, document, by, "why " + by},
 			[]string{a.Action, a.Subject, a.By, a.Why})
 		j.now(a.At)

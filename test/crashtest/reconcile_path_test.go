@@ -193,8 +193,8 @@ func (p findings) AdoptedAt(ctx context.Context) (time.Time, error) {
 	return call(ctx, p.i, "findings.AdoptedAt", "", func() (time.Time, error) { return p.real().AdoptedAt(ctx) })
 }
 
-func (p findings) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
-	return call(ctx, p.i, "findings.Marks", "", func() (map[string]run.Audit, error) {
+func (p findings) Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error) {
+	return call(ctx, p.i, "findings.Marks", "", func() (map[run.Mark]run.Audit, error) {
 		return p.real().Marks(ctx, documents)
 	})
 }

@@ -36,7 +36,7 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]run.Audit, e
 }
 
 // Marks implements ops.AuditLog.
-func (j *AuditLog) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+func (j *AuditLog) Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error) {
 	return j.s.Marks(ctx, documents)
 }
 

@@ -234,6 +234,6 @@ func (f *Findings) AdoptedAt(ctx context.Context) (time.Time, error) {
 }
 
 // Marks implements reconcile.Findings.
-func (f *Findings) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+func (f *Findings) Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error) {
 	return f.s.Marks(ctx, documents)
 }

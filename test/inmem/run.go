@@ -198,16 +198,18 @@ func (s *RunStore) note(kept ...run.Audit) {
 }
 
 // Marks implements ops.AuditLog and reconcile.Findings.
-func (s *RunStore) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
+func (s *RunStore) Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error) {
 	if err := ended(ctx, "inmem: read marks"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	marks := map[string]run.Audit{}
+	marks := map[run.Mark]run.Audit{}
 	for _, e := range s.audits {
 		if a := e.of; s.ours(e.sysName) && a.Action == run.CodeMarkCommitted && slices.Contains(documents, a.Subject) {
-			marks[a.Subject] = run.Audit{At: a.At, Action: a.Action, By: a.By, Why: a.Why, Subject: a.Subject}
+			marks[a.Mark()] = run.Audit{
+				At: a.At, Action: a.Action, By: a.By, Why: a.Why, Subject: a.Subject, Detail: a.Detail,
+			}
 		}
 	}
 	return marks, nil

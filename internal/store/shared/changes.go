@@ -94,8 +94,8 @@ func (s *changes) audit(ctx context.Context, db execer, audits ...run.Audit) err
 
 // Marks implements ops.AuditLog and reconcile.Findings. The engine may compare texts without regard to case; the ids of
 // the result are exact.
-func (s *changes) Marks(ctx context.Context, documents []string) (map[string]run.Audit, error) {
-	marks := map[string]run.Audit{}
+func (s *changes) Marks(ctx context.Context, documents []string) (map[run.Mark]run.Audit, error) {
+	marks := map[run.Mark]run.Audit{}
 	for part := range slices.Chunk(documents, maxRows) {
 		ids := make([][]any, len(part))
 		for i, id := range part {
@@ -108,9 +108,10 @@ func (s *changes) Marks(ctx context.Context, documents []string) (map[string]run
 		err = s.each(ctx, s.engine.Read, "marks", func(rows *sql.Rows) error {
 			a := run.Audit{Action: run.CodeMarkCommitted}
 			var at moment
-			err := rows.Scan(&a.Subject, &at, &a.By, &a.Why)
-			if a.At = at.Time; slices.Contains(part, a.Subject) {
-				marks[a.Subject] = a
+			var detail sql.NullString
+			err := rows.Scan(&a.Subject, &at, &a.By, &a.Why, &detail)
+			if a.At, a.Detail = at.Time, rawOf(detail); slices.Contains(part, a.Subject) {
+				marks[a.Mark()] = a
 			}
 			return err
 		}, append(args, s.environment())...)

@@ -1,5 +1,5 @@
 -- Who said that documents were repaired by hand, oldest first. A row of @rows: document.
-SELECT a.subject, a.done_at, a.done_by, a.why
+SELECT a.subject, a.done_at, a.done_by, a.why, a.detail
 FROM {{.Prefix}}audit_log AS a
 WHERE
     a.sys_name = @sys_name AND a.action = '{{.MarkCode}}'

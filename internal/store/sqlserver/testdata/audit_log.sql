@@ -109,7 +109,7 @@ GO
 DECLARE @sys_name nvarchar(2000);
 DECLARE @rows nvarchar(max);
 -- Who said that documents were repaired by hand, oldest first. A row of @rows: document.
-SELECT a.subject, a.done_at, a.done_by, a.why
+SELECT a.subject, a.done_at, a.done_by, a.why, a.detail
 FROM sqlwriter.audit_log AS a
 WHERE
     a.sys_name = @sys_name AND a.action = 'mark-committed'
