@@ -96,9 +96,10 @@ CREATE TABLE sqlwriter.audit_log (
 CREATE INDEX ix_audit_log_done ON sqlwriter.audit_log (sys_name, done_at);
 CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (sys_name, action, audit_id);
 -- Adds an entry, which gets the server''s time and login. The app has no right to insert into the table itself.
+-- A text that is too long is refused by the table: a narrow parameter would cut it in silence.
 EXEC (N''CREATE PROCEDURE sqlwriter.audit_add
-    @sys_name nvarchar(256), @action nvarchar(40), @by nvarchar(256), @why nvarchar(2000), @subject nvarchar(1023),
-    @detail nvarchar(max), @level varchar(10), @run varchar(64), @batch varchar(64)
+    @sys_name nvarchar(max), @action nvarchar(max), @by nvarchar(max), @why nvarchar(max), @subject nvarchar(max),
+    @detail nvarchar(max), @level varchar(max), @run varchar(max), @batch varchar(max)
 AS
 BEGIN
     INSERT INTO sqlwriter.audit_log (sys_name, action, done_by, why, subject, detail, level, run_id, batch_id)
@@ -318,6 +319,6 @@ CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status)
 CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_schema', '9354f7941ba0d15ac6fa0f86b6acac6d42ef1868aad336c148314418aba15e3d');
+        VALUES (1, N'0001_schema', 'cae8efceac0515c0068ac1dcdba2290dce805994d118a9a7920868a2ef5ae7f0');
     END;
 GO
