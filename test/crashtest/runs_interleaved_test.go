@@ -41,7 +41,7 @@ func interleavedRuns(seed int64) *world {
 		p.lines = append(p.lines, 601+int64(n))
 	}
 	w := newWorld(p, nil, nil)
-	w.scheduled, w.seed = true, seed
+	w.scheduled, w.seed, w.renames = true, seed, true
 	c := &crew{shuffled: &shuffled{w: w, rng: rng}, processes: map[string]*instance{}}
 	p.seed = func(w *world) { c.results(8 + rng.IntN(6)); w.shown() }
 	for n := range 1 + rng.IntN(3) {
