@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"sqlwriter/cmd/stage/staging"
 	// the handler is built by go build: without this, go test would answer (cached) after a change of the product
 	_ "sqlwriter/internal/app"
+	"sqlwriter/internal/store/sqlite"
 )
 
 // asLocal makes this test binary run as the program ("run"), or as what starts it ("parent").
@@ -199,6 +201,23 @@ func TestTheStack(t *testing.T) {
 	require.True(t, strings.HasSuffix(first.output(), "ending everything ...\n"), first.output())
 	requireGone(t, all)
 	requireOnlyLogs(t, state)
+}
+
+// A row that is not as its document says ends a run with --once as a failure.
+func TestARowThatDiffersFailsTheRun(t *testing.T) {
+	wholeStack(t)
+	state := t.TempDir()
+	p := start(t, "run", "--once", "--no-outage", "--state="+state)
+	p.waitFor(t, "130 of 518") // the first line was shown
+	docs, err := samples()
+	require.NoError(t, err)
+	db, err := openSQL(sqlite.Scheme + filepath.Join(state, "data", "sqlwriter.db"))
+	require.NoError(t, err)
+	_, err = db.Writer.ExecContext(t.Context(), "UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'edited' WHERE IVCE_DTL_UID = ?",
+		docs[0].Lines[0])
+	require.NoError(t, errors.Join(err, db.Close()))
+	require.Equal(t, exitFailed, p.exit(t, 5*time.Minute), p.output())
+	require.Contains(t, p.output(), "DIFFERENT")
 }
 
 // A killed server ends the stack, which says its name and what it printed last.
