@@ -93,6 +93,17 @@ func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	}
 }
 
+// The second failure of many is no news.
+func TestDocumentsThatFailOnAreToldOfOnce(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 100, `{"status":"retry_scheduled","retry_count":1}`)
+	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "x"), ids...)})
+	report, err := w.batch(commit.Delivery{Documents: w.snapshots(ids...), Purpose: commit.FromTimer})
+	require.NoError(t, err)
+	require.Equal(t, map[invoice.Outcome]int{"retry_scheduled": 100}, report.Outcomes)
+	require.NotContains(t, w.log.String(), "mass_failure")
+}
+
 // Promise G6: a schema that refuses everything for a working day makes no poison message, although each document spends
 // its retries. One document that is written makes all the others due.
 func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
