@@ -77,8 +77,8 @@ func (d *database) run(t *testing.T, script string, names ...string) {
 func TestTheAppsRightsToTables(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "sql", "app_rights.sql"))
 	require.NoError(t, err)
-	may := map[string][]string{}
-	for _, grant := range regexp.MustCompile(`(?m)^GRANT (.+) ON OBJECT::(\S+) TO`).FindAllStringSubmatch(string(text), -1) {
+	grants, may := regexp.MustCompile(`(?m)^GRANT (.+) ON OBJECT::(\S+) TO`), map[string][]string{}
+	for _, grant := range grants.FindAllStringSubmatch(string(text), -1) {
 		for right := range strings.SplitSeq(grant[1], ", ") {
 			may[right] = append(may[right], strings.TrimPrefix(grant[2], "sqlwriter."))
 		}
