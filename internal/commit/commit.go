@@ -189,9 +189,9 @@ func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
 		judge: judge{selection: chosen, transitions: next, breaker: c.breaker, tally: t},
 		poison: &poisoner{
 			requester: request, reader: o.Reader, docs: docs, patcher: patch, transitions: next, breaker: c.breaker,
-			evidence: o.Evidence, container: o.Container, appVersion: o.AppVersion, runID: in.RunID, invocationID: in.InvocationID,
-			capLogged: &c.capLogged,
-			parallel:  o.Parallel, now: o.Now, tally: t,
+			evidence: o.Evidence, container: o.Container, appVersion: o.AppVersion, runID: in.RunID,
+			invocationID: in.InvocationID, capLogged: &c.capLogged,
+			parallel: o.Parallel, now: o.Now, tally: t,
 		},
 		record: recorder{patcher: patch, transitions: next, breaker: c.breaker, parallel: o.Parallel, tally: t},
 	}

@@ -274,7 +274,8 @@ func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
 	require.False(t, w.opened())
 }
 
-// A wait is recorded, which raises _ts: the next try has the same evidence, also where nobody knows when it began to fail.
+// A wait is recorded, which raises _ts: the next try has the same evidence, also where nobody knows when it
+// began to fail.
 func TestATryAfterAWaitHasTheSameEvidence(t *testing.T) {
 	w := newWorld(t, 1)
 	w.use(sinkHook{w.faulty, func(items []commit.Item) error {

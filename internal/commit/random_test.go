@@ -114,8 +114,8 @@ func TestRandomRacesEndWithEveryDocumentCountedAndTrue(t *testing.T) {
 			case d.Main != line && !slices.Contains(d.Duplicates, line):
 				left++ // the night gives it back
 			default:
-				require.Equal(t, d.Hash, e.Hash, "seed %d: line %d has other content of %s, status %s", seed, line, d.ID,
-					d.State.Status)
+				require.Equal(t, d.Hash, e.Hash, "seed %d: line %d has other content of %s, status %s", seed, line,
+					d.ID, d.State.Status)
 			}
 		}
 		for id, d := range now {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// plan is the column table and the other members that a Reader uses, as one tree of names. A document is read in one walk
-// along it.
+// plan is the column table and the other members that a Reader uses, as one tree of names. A document is read in one
+// walk along it.
 type plan struct {
 	root    *node
 	size    int

@@ -17,8 +17,8 @@ type Reader struct {
 	Limits []Limit
 }
 
-// Limit is a rule that a setting decides. It says which member of a document it refuses, in the words of FieldError; nil
-// refuses none.
+// Limit is a rule that a setting decides. It says which member of a document it refuses, in the words of FieldError;
+// nil refuses none.
 type Limit func(Document) *FieldError
 
 // Read reads one snapshot of a document. It returns an error only if nothing can be recorded: the snapshot is not JSON,

@@ -146,8 +146,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A limit is a setting. Content that it refuses keeps its hash, so that the evidence and the ledger of a refused document
-// still fit when the setting changes.
+// A limit is a setting. Content that it refuses keeps its hash, so that the evidence and the ledger of a refused
+// document still fit when the setting changes.
 func TestWhatALimitRefusesKeepsItsHash(t *testing.T) {
 	twoLines := func(d invoice.Document) *invoice.FieldError {
 		if len(d.Duplicates) < 2 {
@@ -160,8 +160,8 @@ func TestWhatALimitRefusesKeepsItsHash(t *testing.T) {
 	}
 	limited := invoice.Reader{Limits: []invoice.Limit{twoLines}}
 	for in, refused := range map[string]string{
-		`{"post-processing": {"duplicate_detail_uids": [2]}}`:    "",
-		`{"post-processing": {"duplicate_detail_uids": [2, 3]}}`: "validation.too_many",
+		`{"post-processing": {"duplicate_detail_uids": [2]}}`:                                        "",
+		`{"post-processing": {"duplicate_detail_uids": [2, 3]}}`:                                     "validation.too_many",
 		`{"post-processing": {"duplicate_detail_uids": [2, 3]}, "process_output": {"unspsc": true}}`: "validation.wrong_type",
 	} {
 		raw := rule{in: in}.document(t)

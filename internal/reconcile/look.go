@@ -57,8 +57,8 @@ func (l *look) document(raw []byte) (invoice.Document, bool) {
 	return doc, err == nil
 }
 
-// read reads documents; those that do not exist are missing in the result. One that cannot be read is there, and promises
-// nothing.
+// read reads documents; those that do not exist are missing in the result. One that cannot be read is there, and
+// promises nothing.
 func (l *look) read(ctx context.Context, ids []string) (map[string]invoice.Document, error) {
 	docs := map[string]invoice.Document{}
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), documentsAStep) {

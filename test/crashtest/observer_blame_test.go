@@ -169,7 +169,8 @@ func (w *world) asks(i *instance, documents int) {
 func (w *world) stored(i *instance, was, is breaker.State) {
 	same := is.Name == was.Name && is.Limit == was.Limit && is.ChangedAt.Equal(was.ChangedAt)
 	claimed := is.HeldBy == i.name && (is.HeldBy != was.HeldBy || !is.OpenUntil.Equal(was.OpenUntil))
-	if w.apart > 0 || !same || !claimed || is.Name != breaker.Open && is.Name != breaker.HalfOpen || is.Kind != fault.Infrastructure {
+	if w.apart > 0 || !same || !claimed || is.Name != breaker.Open && is.Name != breaker.HalfOpen ||
+		is.Kind != fault.Infrastructure {
 		return
 	}
 	if between := is.OpenUntil.Sub(was.OpenUntil); between < time.Minute {
