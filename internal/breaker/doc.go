@@ -13,8 +13,8 @@
 // A heartbeat row that is not the one in the control document, or is older, opens the breaker at the first refusal
 // (heartbeat.go). A database that went back in time is never written to.
 //
-// Only requests for documents (Ask, Do) and heartbeats (Tick and the probe) change the state. Every answer that is not of
-// dependency scope is a success: a refused document proves that the database works. Other uses of SQL ask for
+// Only requests for documents (Ask, Do) and heartbeats (Tick and the probe) change the state. Every answer that is not
+// of dependency scope is a success: a refused document proves that the database works. Other uses of SQL ask for
 // permission (Permit) and report nothing.
 //
 // The state is one member of the control document, changed by compare-and-set. State.next is pure; the time is an

@@ -52,11 +52,13 @@ func TestAfterA412(t *testing.T) {
 		"another environment": {
 			old, strings.ReplaceAll(old, `"sys_name":"web"`, `"sys_name":"john"`), false, "skipped", "", "OLD", "",
 		},
-		"the same that failed":           {old, result(1, 1, "OLD", failed), false, "applied", "committed", "OLD", ""},
-		"the same that is committed":     {old, result(1, 1, "OLD", committed), false, "skipped", "", "OLD", ""},
-		"superseded, and it failed":      {old, result(1, 1, "OLD", failed), true, "skipped", "", "NEWER", ""},
-		"superseded, and is committed":   {old, result(1, 1, "OLD", committed), true, "skipped", "", "NEWER", ""},
-		"superseded, and waits":          {old, result(1, 1, "OLD", counted), true, "superseded", "committed", "NEWER", ""},
+		"the same that failed":         {old, result(1, 1, "OLD", failed), false, "applied", "committed", "OLD", ""},
+		"the same that is committed":   {old, result(1, 1, "OLD", committed), false, "skipped", "", "OLD", ""},
+		"superseded, and it failed":    {old, result(1, 1, "OLD", failed), true, "skipped", "", "NEWER", ""},
+		"superseded, and is committed": {old, result(1, 1, "OLD", committed), true, "skipped", "", "NEWER", ""},
+		"superseded, and waits": {
+			old, result(1, 1, "OLD", counted), true, "superseded", "committed", "NEWER", "",
+		},
 		"a failure, and it is committed": {missing, result(1, 7, "ACME", committed), false, "skipped", "", "", ""},
 		"a failure, and it failed":       {missing, result(1, 7, "ACME", failed), false, "skipped", "", "", ""},
 		"a failure that is counted":      {missing, result(1, 7, "ACME", counted), false, "skipped", "", "", ""},

@@ -27,8 +27,8 @@ type server struct {
 	// bad documents are refused. locked ones lose their race after lockTimeout. breaking ones break their connection.
 	bad, locked, breaking map[string]bool
 
-	// fails, if set, is the answer to requests that fail at once. beat is the answer of a heartbeat. began, if set, is called with the number of requests under
-	// way.
+	// fails, if set, is the answer to requests that fail at once. beat is the answer of a heartbeat. began, if set, is
+	// called with the number of requests under way.
 	fails func(items []Item) error
 	beat  error
 	began func(busy int)

@@ -348,7 +348,8 @@ func directions() []direction {
 		{"test/fill", []string{"internal/invoice"}, nil, "documents of tests follow the column table"},
 		{
 			"test/spies",
-			[]string{"internal/invoice", "internal/run", "test/inmem"}, nil, "they stand before ports, not before an adapter",
+			[]string{"internal/invoice", "internal/run", "test/inmem"},
+			nil, "they stand before ports, not before an adapter",
 		},
 		{"test/e2e", nil, nil, "tests only"},
 		{"test/bench", nil, nil, "tests only"},

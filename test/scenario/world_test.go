@@ -177,8 +177,9 @@ func newWorld(t *testing.T, o options) *world {
 	w := &world{
 		t: t, zone: zone, docs: inmem.NewDocuments(time.Now), control: inmem.NewControl(),
 		evidence: inmem.NewEvidence(),
-		store:    inmem.NewRunStore(time.Now, sysName), runs: spies.NewBus(), batches: spies.NewBus(), rewritten: map[string]int{},
-		logs: newLogRecorder(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, poison: map[time.Time]int{},
+		store:    inmem.NewRunStore(time.Now, sysName), runs: spies.NewBus(), batches: spies.NewBus(),
+		rewritten: map[string]int{},
+		logs:      newLogRecorder(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, poison: map[time.Time]int{},
 		began: time.Now(), cost: o.cost,
 	}
 	if w.cost == 0 {

@@ -114,6 +114,7 @@ func namedCodeRows() []fault.Row {
 			Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged",
 			Source: ours, Own: command,
 		},
+		{Code: "time", Kind: infra, Reason: "the stored time of the adoption is damaged", Source: ours, Own: command},
 		{Code: "no_answer", Kind: own, Reason: "a procedure ended without its answer", Source: ours, Own: command},
 	}
 }
