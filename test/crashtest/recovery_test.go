@@ -93,7 +93,7 @@ func (w *world) settleDown() {
 		if quiet {
 			return
 		}
-		if next.Before(w.now()) && ticked.Equal(w.now()) {
+		if !next.After(w.now()) && ticked.Equal(w.now()) {
 			next = w.now().Add(5 * time.Minute)
 		}
 		w.until(next)
