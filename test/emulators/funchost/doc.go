@@ -24,7 +24,8 @@
 //   - serviceBusTrigger for queues and their dead-letter queues, one message at a time, over real AMQP: what a message
 //     looks like, how many run at once, how long a lock is renewed, what is completed, abandoned and left.
 //     azure-sdk-for-net: ServiceBusListener.cs, MessageProcessor.cs, ServiceBusTriggerBindingStrategy.cs,
-//     MessageToStringConverter.cs, ServiceBusOptions.cs, ReceiverManager.cs; azure-functions-host: Utility.cs ApplyBindingData.
+//     MessageToStringConverter.cs, ServiceBusOptions.cs, ReceiverManager.cs; azure-functions-host: Utility.cs
+//     ApplyBindingData.
 //   - timerTrigger: azure-webjobs-sdk-extensions TimerListener.cs, ScheduleMonitor.cs, StorageScheduleMonitor.cs.
 //   - Retries: azure-webjobs-sdk FunctionExecutorExtensions.cs, RandomizedExponentialBackoffStrategy.cs.
 //   - HTTP routes, keys, the platform's sign-in, and bounds of bodies and of requests at once:
@@ -53,7 +54,7 @@
 // Triggers and bindings other than cosmosDBTrigger, serviceBusTrigger, timerTrigger and httpTrigger with its http
 // output, and properties that no function of ours has (refused); topics, sessions, batches and identities of Service
 // Bus (refused), and its concurrency that adapts itself; several handler processes; scale-out; drain mode; content
-// negotiation of HTTP replies; forwarding of whole HTTP requests and outputs named $return (both refused); merges of physical partitions;
-// daylight-saving corrections of schedules (a host in Azure runs in UTC); the blob lease that keeps a timer single
-// across instances: two hosts that share storage both tick.
+// negotiation of HTTP replies; forwarding of whole HTTP requests and outputs named $return (both refused); merges of
+// physical partitions; daylight-saving corrections of schedules (a host in Azure runs in UTC); the blob lease that
+// keeps a timer single across instances: two hosts that share storage both tick.
 package funchost
