@@ -79,10 +79,18 @@ func TestAPageIsOneRequest(t *testing.T) {
 	_, err := c.Find(t.Context(), pending(), next)
 	require.NoError(t, err)
 	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container))
-	q := pending()
-	q.Members = []string{"id"}
-	_, err = c.Find(t.Context(), q, next)
-	require.Equal(t, "continuation", fault.CodeOf(err), "the service does not promise to notice: %v", err)
+	_, err = c.Find(t.Context(), pending(), "garbage")
+	require.Error(t, err)
+	for _, change := range []func(*commit.Query){
+		func(q *commit.Query) { q.SysName = "dev" },
+		func(q *commit.Query) { q.From = 1 },
+		func(q *commit.Query) { q.Members = []string{"id"} },
+	} {
+		q := pending()
+		change(&q)
+		_, err = c.Find(t.Context(), q, next)
+		require.Equal(t, "continuation", fault.CodeOf(err), "the service does not promise to notice: %v", err)
+	}
 	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container), "no request with an invalid continuation")
 }
 
