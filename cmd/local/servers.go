@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -68,6 +69,11 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 	settings, err := readSettings(c.Settings)
 	if err != nil {
 		return err
+	}
+	for _, variable := range os.Environ() { // it overrules the file, as with func start: AzureWebJobs.<Name>.Disabled
+		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AzureWebJobs.") {
+			settings[name] = value
+		}
 	}
 	settings["AZURE_FUNCTIONS_ENVIRONMENT"] = "Development" // as func start does
 	const stopTimeout = 4 * time.Second                     // the whole stack has ten seconds to end
