@@ -3,6 +3,7 @@ package shared_test
 import (
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
+	"sqlwriter/test/sqltest"
 )
 
 // sample is a valid value of each kind.
@@ -143,22 +145,36 @@ func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
 		"document a: expected one value in IVCE_DTL.CLN_MFR_AI_NM and IVCE_TRKG_MSTR.CLN_MFR_AI_NM")
 }
 
-// The same member with another kind or scale is another value.
-func TestSlotsDependOnMemberKindAndScale(t *testing.T) {
+// The same member with another kind or scale is another value, and so is another source.
+func TestSlotsDependOnSourceMemberKindAndScale(t *testing.T) {
 	column := func(kind invoice.Kind, limit, scale int) invoice.Column {
 		return invoice.Column{Source: invoice.FromDocument, Path: "p", Kind: kind, Max: limit, Scale: scale}
 	}
 	document, line, of := shared.Slots([]invoice.Column{
 		column(invoice.Text, 5, 0), column(invoice.Decimal, 0, 2), column(invoice.Text, 9, 0),
-		column(invoice.Decimal, 0, 4),
-		{Source: invoice.FromParent, Kind: invoice.Integer},
+		column(invoice.Decimal, 0, 4), column(invoice.Flag, 0, 4),
+		{Source: invoice.FromDocument, Path: "P", Kind: invoice.Text},
+		{Source: invoice.FromParent, Kind: invoice.Text},
+		{Source: invoice.FromDuplicate, Kind: invoice.Text},
 	})
-	require.Equal(t, []string{"p", "p decimal 2", "p", "p decimal 4", "parent"}, of)
-	require.Len(t, document, 3)
+	require.Equal(t, []string{"d0", "d1", "d0", "d2", "d3", "d4", "l0", "l1"}, of)
+	require.Len(t, document, 5)
 	require.Equal(t, 9, document[0].Max, "room for the wider column")
 	require.Equal(t, shared.ItemHead+2, document[2].Position)
-	require.Len(t, line, 1)
-	require.Equal(t, shared.LineHead, line[0].Position)
+	require.Len(t, line, 2)
+	require.Equal(t, shared.LineHead+1, line[1].Position)
+}
+
+// A path would clash with our own columns, and may be longer than a name.
+func TestTheNameOfASlotIsAPosition(t *testing.T) {
+	_, _, want := shared.Slots(invoice.Columns())
+	document, line, of := shared.Slots(sqltest.HostilePaths())
+	require.Equal(t, want, of, "columns share a slot as before, whatever its path")
+	for letter, slots := range map[string][]shared.Slot{"d": document, "l": line} {
+		for i, s := range slots {
+			require.Equal(t, letter+strconv.Itoa(i), s.Name)
+		}
+	}
 }
 
 func TestEveryTextArrives(t *testing.T) {

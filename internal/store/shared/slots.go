@@ -1,15 +1,16 @@
 package shared
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 
 	"sqlwriter/internal/invoice"
 )
 
 // Slot is one value of a request. Columns with the same value share it.
 type Slot struct {
-	// Name is the member's path, or the source of a value that does not come from the document.
+	// Name is the slot's staged column: d0, d1, ... in a document, l0, l1, ... in a line. A path could clash with our
+	// own columns there, or with another path in other case.
 	Name string
 	// Column is the first of the slot's columns. Max is the greatest length in characters that one of them takes.
 	Column invoice.Column
@@ -24,14 +25,14 @@ type Slot struct {
 func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
 	of = make([]string, len(columns))
 	for i, c := range columns {
-		list, head := &document, ItemHead
+		list, letter, head := &document, "d", ItemHead
 		if c.PerLine() {
-			list, head = &line, LineHead
+			list, letter, head = &line, "l", LineHead
 		}
-		at := slotOf(*list, c)
+		at := slices.IndexFunc(*list, func(s Slot) bool { return sameValue(s.Column, c) })
 		if at < 0 {
 			at = len(*list)
-			*list = append(*list, Slot{Name: slotName(*list, c), Column: c, Position: head + at})
+			*list = append(*list, Slot{Name: letter + strconv.Itoa(at), Column: c, Position: head + at})
 		}
 		s := &(*list)[at]
 		s.Max, s.columns, of[i] = max(s.Max, c.Max), append(s.columns, i), s.Name
@@ -39,22 +40,8 @@ func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
 	return document, line, of
 }
 
-// slotOf finds the slot of a column's value; -1 if the value has no slot yet.
-func slotOf(slots []Slot, c invoice.Column) int {
-	return slices.IndexFunc(slots, func(s Slot) bool {
-		o := s.Column
-		return o.Source == c.Source && o.Path == c.Path && o.Kind == c.Kind && o.Scale == c.Scale
-	})
-}
-
-// slotName is the source of a value. Kind and scale are appended if another slot has that name.
-func slotName(slots []Slot, c invoice.Column) string {
-	name := string(c.Source)
-	if c.Source == invoice.FromDocument {
-		name = c.Path
-	}
-	if slices.ContainsFunc(slots, func(s Slot) bool { return s.Name == name }) {
-		return fmt.Sprintf("%s %s %d", name, c.Kind, c.Scale)
-	}
-	return name
+// sameValue reports whether two columns have the same value in every document. It compares all that makes a value;
+// what only refuses one, such as Max, may differ.
+func sameValue(a, b invoice.Column) bool {
+	return a.Source == b.Source && a.Path == b.Path && a.Kind == b.Kind && a.Scale == b.Scale
 }

@@ -90,7 +90,7 @@ const (
 
 // stagedColumn is one row of the column table for the templates.
 type stagedColumn struct {
-	// Name is the quoted column of the user's table; Staged is the quoted column of the temp table.
+	// Name is the quoted column of the user's table; Staged is the column of the temp table.
 	Name, Staged string
 	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR. IsStatus marks the line status.
 	InDetail, IsStatus bool
@@ -98,7 +98,7 @@ type stagedColumn struct {
 
 // stagedSlot is one value of a request for the templates.
 type stagedSlot struct {
-	// Staged is the quoted column of the temp table. Position is the value's place in the request's JSON array.
+	// Staged is the column of the temp table. Position is the value's place in the request's JSON array.
 	Staged   string
 	Position int
 }
@@ -122,7 +122,7 @@ func dataOf(l invoice.Layout, n names) templateData {
 	d.ItemColumns, d.LineColumns = staged(document), staged(line)
 	for i, c := range l.Columns {
 		s := stagedColumn{
-			Name: quote(c.Name), Staged: quote(of[i]), InDetail: c.Table == invoice.Detail,
+			Name: quote(c.Name), Staged: of[i], InDetail: c.Table == invoice.Detail,
 			IsStatus: c.IsStatus(),
 		}
 		if s.InDetail {
@@ -138,7 +138,7 @@ func dataOf(l invoice.Layout, n names) templateData {
 func staged(slots []shared.Slot) []stagedSlot {
 	all := make([]stagedSlot, len(slots))
 	for i, s := range slots {
-		all[i] = stagedSlot{Staged: quote(s.Name), Position: s.Position}
+		all[i] = stagedSlot{Staged: s.Name, Position: s.Position}
 	}
 	return all
 }

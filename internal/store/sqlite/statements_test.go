@@ -14,6 +14,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/sqltest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -69,6 +70,15 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 			"a new column is one more row of the table, whatever it is called")
 	}
 	require.NotContains(t, text["detail_update"], "NEW")
+}
+
+// Paths do not reach SQL.
+func TestNoPathDisturbsAStatement(t *testing.T) {
+	want, _, err := sqlite.Statements()
+	require.NoError(t, err)
+	text, err := sqlite.StatementsFor(sqltest.HostilePaths())
+	require.NoError(t, err)
+	require.Equal(t, want, text)
 }
 
 // The user's tables and the ledger only grow. Every statement must find its rows by key, starting from the small

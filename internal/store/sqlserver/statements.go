@@ -78,7 +78,7 @@ func heartbeatSteps() []string {
 
 // stagedColumn is one row of the column table for the templates.
 type stagedColumn struct {
-	// Name is the quoted column of the user's table; Staged is the quoted column of the staged line.
+	// Name is the quoted column of the user's table; Staged is the column of the staged line.
 	Name, Staged string
 	// Label is the column's name with its table.
 	Label string
@@ -88,7 +88,7 @@ type stagedColumn struct {
 
 // stagedSlot is one value of a document or a line for the templates.
 type stagedSlot struct {
-	// Staged is the quoted column. StagedType takes every value of the kind and is wider than any column of the user.
+	// Staged is the column. StagedType takes every value of the kind and is wider than any column of the user.
 	Staged, StagedType string
 	// Position is the value's place in the request's JSON array.
 	Position int
@@ -168,7 +168,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 	}
 	for i, c := range t.layout.Columns {
 		s := stagedColumn{
-			Name: quote(c.Name), Staged: quote(of[i]), Label: quote(label(c)),
+			Name: quote(c.Name), Staged: of[i], Label: quote(label(c)),
 			InDetail: c.Table == invoice.Detail, IsStatus: c.IsStatus(),
 		}
 		if s.InDetail {
@@ -203,7 +203,7 @@ func staged(slots []shared.Slot) ([]stagedSlot, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[i] = stagedSlot{Staged: quote(s.Name), StagedType: kind, Position: s.Position}
+		all[i] = stagedSlot{Staged: s.Name, StagedType: kind, Position: s.Position}
 	}
 	return all, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/sqltest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -131,6 +132,17 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 	columns[len(columns)-1].Kind = "unheard of"
 	_, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
 	require.ErrorContains(t, err, "unheard of")
+}
+
+// Paths do not reach SQL.
+func TestNoPathDisturbsAStatement(t *testing.T) {
+	want, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	set, _, err := sqlserver.Produced(invoice.Layout{Columns: sqltest.HostilePaths()})
+	require.NoError(t, err)
+	for name, p := range set {
+		require.Equal(t, want[name].Steps, p.Steps, name)
+	}
 }
 
 func TestNoLockHintAndNoMerge(t *testing.T) {

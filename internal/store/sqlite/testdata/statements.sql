@@ -16,25 +16,25 @@ VALUES (1, ?1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
     leave_since,
-    "process_output.manufacturer_name",
-    "process_output.part_number",
-    "process_output.unspsc",
-    "process_output.upc",
-    "process_output.aks_part_number",
-    "process_output.cleaned_description",
-    "process_output.invoice_line_status",
-    "process_output.data_verified",
-    "process_output.web_search_url",
-    "process_output.manufacturer_name_confidence",
-    "process_output.part_number_confidence",
-    "process_output.unspsc_confidence",
-    "process_output.stage",
-    "process_output.manufacturer_name_stage",
-    "process_output.part_number_stage",
-    "process_output.unspsc_stage",
-    "request_time",
-    "process_output.processing_started_at",
-    "process_output.processing_completed_at"
+    d0,
+    d1,
+    d2,
+    d3,
+    d4,
+    d5,
+    d6,
+    d7,
+    d8,
+    d9,
+    d10,
+    d11,
+    d12,
+    d13,
+    d14,
+    d15,
+    d16,
+    d17,
+    d18
 )
 SELECT
     j.value ->> 0, j.value ->> 1, substr(?2, 32 * (j.value ->> 2) + 1, 32), j.value ->> 3, j.value ->> 4,
@@ -65,8 +65,8 @@ FROM jsonb_each(?1, '$.items') AS j;
 -- hashes are places in ?2.
 INSERT INTO sqlwriter_row (
     detail_id, doc, position, detail_row_hash, tracking_row_hash,
-    "parent",
-    "duplicate"
+    l0,
+    l1
 )
 SELECT
     j.value ->> 0, j.value ->> 1, j.value ->> 2,
@@ -251,22 +251,22 @@ ORDER BY r.doc, r.position;
 -- Guarantees: the detail rows of applied lines get every column of the table. The caller checks their number.
 UPDATE "IVCE_DTL" AS t
 SET
-    "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
-    "CLN_MFR_PRT_NUM" = s."process_output.part_number",
-    "UNSPSC_CD" = s."process_output.unspsc",
-    "UPC_CD" = s."process_output.upc",
-    "AKS_PRT_NUM" = s."process_output.aks_part_number",
-    "ITM_AI_LDSC" = s."process_output.cleaned_description",
-    "IVCE_LNE_STAT" = iif(s.keep_status, t."IVCE_LNE_STAT", s."process_output.invoice_line_status"),
-    "DATA_VRFN_IND" = s."process_output.data_verified",
-    "WEB_SRCH_URL" = s."process_output.web_search_url",
-    "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
-    "PRT_NUM_CNFDC_SCR" = s."process_output.part_number_confidence",
-    "UNSPSC_CNFDC_SCR" = s."process_output.unspsc_confidence",
-    "AI_STG_NM" = s."process_output.stage",
-    "PRNT_IVCE_DTL_ID" = s."parent"
+    "CLN_MFR_AI_NM" = s.d0,
+    "CLN_MFR_PRT_NUM" = s.d1,
+    "UNSPSC_CD" = s.d2,
+    "UPC_CD" = s.d3,
+    "AKS_PRT_NUM" = s.d4,
+    "ITM_AI_LDSC" = s.d5,
+    "IVCE_LNE_STAT" = iif(s.keep_status, t."IVCE_LNE_STAT", s.d6),
+    "DATA_VRFN_IND" = s.d7,
+    "WEB_SRCH_URL" = s.d8,
+    "MFR_CNFDC_SCR" = s.d9,
+    "PRT_NUM_CNFDC_SCR" = s.d10,
+    "UNSPSC_CNFDC_SCR" = s.d11,
+    "AI_STG_NM" = s.d12,
+    "PRNT_IVCE_DTL_ID" = s.l0
 FROM (
-    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r.l0, r.l1, i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -276,7 +276,7 @@ WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
 UPDATE "IVCE_DTL" AS t
 SET "IVCE_LNE_STAT" = ?1
 FROM (
-    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r.l0, r.l1, i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -285,27 +285,27 @@ WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 1;
 -- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
 UPDATE "IVCE_TRKG_MSTR" AS t
 SET
-    "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
-    "CLN_MFR_PRT_NUM" = s."process_output.part_number",
-    "UNSPSC_CD" = s."process_output.unspsc",
-    "UPC_CD" = s."process_output.upc",
-    "AKS_PRT_NUM" = s."process_output.aks_part_number",
-    "ITM_AI_LDSC" = s."process_output.cleaned_description",
-    "IVCE_LNE_STAT" = iif(s.keep_status, t."IVCE_LNE_STAT", s."process_output.invoice_line_status"),
-    "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
-    "PRT_NUM_CNFDC_SCR" = s."process_output.part_number_confidence",
-    "UNSPSC_CNFDC_SCR" = s."process_output.unspsc_confidence",
-    "AI_STG_NM" = s."process_output.stage",
-    "MFR_STG_NM" = s."process_output.manufacturer_name_stage",
-    "PRT_NUM_STG_NM" = s."process_output.part_number_stage",
-    "UNSPSC_STG_NM" = s."process_output.unspsc_stage",
-    "RQST_TS" = s."request_time",
-    "PRCS_STRT_TS" = s."process_output.processing_started_at",
-    "PRCS_END_TS" = s."process_output.processing_completed_at",
-    "DUP_IND" = s."duplicate",
-    "PRNT_IVCE_DTL_ID" = s."parent"
+    "CLN_MFR_AI_NM" = s.d0,
+    "CLN_MFR_PRT_NUM" = s.d1,
+    "UNSPSC_CD" = s.d2,
+    "UPC_CD" = s.d3,
+    "AKS_PRT_NUM" = s.d4,
+    "ITM_AI_LDSC" = s.d5,
+    "IVCE_LNE_STAT" = iif(s.keep_status, t."IVCE_LNE_STAT", s.d6),
+    "MFR_CNFDC_SCR" = s.d9,
+    "PRT_NUM_CNFDC_SCR" = s.d10,
+    "UNSPSC_CNFDC_SCR" = s.d11,
+    "AI_STG_NM" = s.d12,
+    "MFR_STG_NM" = s.d13,
+    "PRT_NUM_STG_NM" = s.d14,
+    "UNSPSC_STG_NM" = s.d15,
+    "RQST_TS" = s.d16,
+    "PRCS_STRT_TS" = s.d17,
+    "PRCS_END_TS" = s.d18,
+    "DUP_IND" = s.l1,
+    "PRNT_IVCE_DTL_ID" = s.l0
 FROM (
-    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r.l0, r.l1, i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -337,27 +337,27 @@ INSERT INTO "IVCE_TRKG_MSTR" (
 )
 SELECT
     s.detail_id,
-    s."process_output.manufacturer_name",
-    s."process_output.part_number",
-    s."process_output.unspsc",
-    s."process_output.upc",
-    s."process_output.aks_part_number",
-    s."process_output.cleaned_description",
-    s."process_output.invoice_line_status",
-    s."process_output.manufacturer_name_confidence",
-    s."process_output.part_number_confidence",
-    s."process_output.unspsc_confidence",
-    s."process_output.stage",
-    s."process_output.manufacturer_name_stage",
-    s."process_output.part_number_stage",
-    s."process_output.unspsc_stage",
-    s."request_time",
-    s."process_output.processing_started_at",
-    s."process_output.processing_completed_at",
-    s."duplicate",
-    s."parent"
+    s.d0,
+    s.d1,
+    s.d2,
+    s.d3,
+    s.d4,
+    s.d5,
+    s.d6,
+    s.d9,
+    s.d10,
+    s.d11,
+    s.d12,
+    s.d13,
+    s.d14,
+    s.d15,
+    s.d16,
+    s.d17,
+    s.d18,
+    s.l1,
+    s.l0
 FROM (
-    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r.l0, r.l1, i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -523,25 +523,25 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
     hash_version INTEGER NOT NULL,
     mark INTEGER NOT NULL,
     leave_since INTEGER NOT NULL,
-    "process_output.manufacturer_name" TEXT,
-    "process_output.part_number" TEXT,
-    "process_output.unspsc" TEXT,
-    "process_output.upc" TEXT,
-    "process_output.aks_part_number" TEXT,
-    "process_output.cleaned_description" TEXT,
-    "process_output.invoice_line_status" TEXT,
-    "process_output.data_verified" TEXT,
-    "process_output.web_search_url" TEXT,
-    "process_output.manufacturer_name_confidence" TEXT,
-    "process_output.part_number_confidence" TEXT,
-    "process_output.unspsc_confidence" TEXT,
-    "process_output.stage" TEXT,
-    "process_output.manufacturer_name_stage" TEXT,
-    "process_output.part_number_stage" TEXT,
-    "process_output.unspsc_stage" TEXT,
-    "request_time" TEXT,
-    "process_output.processing_started_at" TEXT,
-    "process_output.processing_completed_at" TEXT,
+    d0 TEXT,
+    d1 TEXT,
+    d2 TEXT,
+    d3 TEXT,
+    d4 TEXT,
+    d5 TEXT,
+    d6 TEXT,
+    d7 TEXT,
+    d8 TEXT,
+    d9 TEXT,
+    d10 TEXT,
+    d11 TEXT,
+    d12 TEXT,
+    d13 TEXT,
+    d14 TEXT,
+    d15 TEXT,
+    d16 TEXT,
+    d17 TEXT,
+    d18 TEXT,
     left_out INTEGER NOT NULL DEFAULT 0
 );
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
@@ -550,8 +550,8 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
     position INTEGER NOT NULL,
     detail_row_hash BLOB,
     tracking_row_hash BLOB,
-    "parent" TEXT,
-    "duplicate" TEXT,
+    l0 TEXT,
+    l1 TEXT,
     missing INTEGER NOT NULL DEFAULT 0,
     winner INTEGER NOT NULL DEFAULT 1,
     verdict TEXT NOT NULL DEFAULT 'applied',

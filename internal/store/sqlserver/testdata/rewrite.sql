@@ -64,27 +64,27 @@ BEGIN
         i.document_id, CAST(SUBSTRING(@hashes, 32 * i.document_key + 1, 32) AS binary(32)) AS document_key, i.version_us,
         i.source_ts, CAST(SUBSTRING(@hashes, 32 * i.content_hash + 1, 32) AS binary(32)) AS content_hash, i.hash_version,
         i.mark, i.leave_since,
-        i.[process_output.manufacturer_name],
-        i.[process_output.part_number],
-        i.[process_output.unspsc],
-        i.[process_output.upc],
-        i.[process_output.aks_part_number],
-        i.[process_output.cleaned_description],
-        i.[process_output.invoice_line_status],
-        i.[process_output.data_verified],
-        i.[process_output.web_search_url],
-        i.[process_output.manufacturer_name_confidence],
-        i.[process_output.part_number_confidence],
-        i.[process_output.unspsc_confidence],
-        i.[process_output.stage],
-        i.[process_output.manufacturer_name_stage],
-        i.[process_output.part_number_stage],
-        i.[process_output.unspsc_stage],
-        i.[request_time],
-        i.[process_output.processing_started_at],
-        i.[process_output.processing_completed_at],
-        r.[parent],
-        r.[duplicate]
+        i.d0,
+        i.d1,
+        i.d2,
+        i.d3,
+        i.d4,
+        i.d5,
+        i.d6,
+        i.d7,
+        i.d8,
+        i.d9,
+        i.d10,
+        i.d11,
+        i.d12,
+        i.d13,
+        i.d14,
+        i.d15,
+        i.d16,
+        i.d17,
+        i.d18,
+        r.l0,
+        r.l1
     INTO #line
     FROM
         OPENJSON (@request, '$.lines') WITH (
@@ -93,8 +93,8 @@ BEGIN
             position int '$[2]',
             detail_row_hash int '$[3]',
             tracking_row_hash int '$[4]',
-            [parent] bigint '$[5]',
-            [duplicate] nvarchar(2) '$[6]',
+            l0 bigint '$[5]',
+            l1 nvarchar(2) '$[6]',
             verdict varchar(14) '$[7]',
             keep_status int '$[8]',
             detail_seen bigint '$[9]',
@@ -111,25 +111,25 @@ BEGIN
             hash_version int '$[6]',
             mark int '$[7]',
             leave_since bigint '$[8]',
-            [process_output.manufacturer_name] nvarchar(256) '$[9]',
-            [process_output.part_number] nvarchar(101) '$[10]',
-            [process_output.unspsc] nvarchar(11) '$[11]',
-            [process_output.upc] nvarchar(21) '$[12]',
-            [process_output.aks_part_number] nvarchar(51) '$[13]',
-            [process_output.cleaned_description] nvarchar(1001) '$[14]',
-            [process_output.invoice_line_status] nvarchar(21) '$[15]',
-            [process_output.data_verified] nvarchar(2) '$[16]',
-            [process_output.web_search_url] nvarchar(2001) '$[17]',
-            [process_output.manufacturer_name_confidence] decimal(38, 12) '$[18]',
-            [process_output.part_number_confidence] decimal(38, 12) '$[19]',
-            [process_output.unspsc_confidence] decimal(38, 12) '$[20]',
-            [process_output.stage] nvarchar(51) '$[21]',
-            [process_output.manufacturer_name_stage] nvarchar(51) '$[22]',
-            [process_output.part_number_stage] nvarchar(51) '$[23]',
-            [process_output.unspsc_stage] nvarchar(51) '$[24]',
-            [request_time] datetime2(7) '$[25]',
-            [process_output.processing_started_at] datetime2(7) '$[26]',
-            [process_output.processing_completed_at] datetime2(7) '$[27]'
+            d0 nvarchar(256) '$[9]',
+            d1 nvarchar(101) '$[10]',
+            d2 nvarchar(11) '$[11]',
+            d3 nvarchar(21) '$[12]',
+            d4 nvarchar(51) '$[13]',
+            d5 nvarchar(1001) '$[14]',
+            d6 nvarchar(21) '$[15]',
+            d7 nvarchar(2) '$[16]',
+            d8 nvarchar(2001) '$[17]',
+            d9 decimal(38, 12) '$[18]',
+            d10 decimal(38, 12) '$[19]',
+            d11 decimal(38, 12) '$[20]',
+            d12 nvarchar(51) '$[21]',
+            d13 nvarchar(51) '$[22]',
+            d14 nvarchar(51) '$[23]',
+            d15 nvarchar(51) '$[24]',
+            d16 datetime2(7) '$[25]',
+            d17 datetime2(7) '$[26]',
+            d18 datetime2(7) '$[27]'
         ) AS i
         ON i.doc = r.doc
     ORDER BY r.detail_id, r.doc;
@@ -364,23 +364,23 @@ BEGIN
             BEGIN
                 UPDATE d
                 SET
-                    [CLN_MFR_AI_NM] = s.[process_output.manufacturer_name],
-                    [CLN_MFR_PRT_NUM] = s.[process_output.part_number],
-                    [UNSPSC_CD] = s.[process_output.unspsc],
-                    [UPC_CD] = s.[process_output.upc],
-                    [AKS_PRT_NUM] = s.[process_output.aks_part_number],
-                    [ITM_AI_LDSC] = s.[process_output.cleaned_description],
+                    [CLN_MFR_AI_NM] = s.d0,
+                    [CLN_MFR_PRT_NUM] = s.d1,
+                    [UNSPSC_CD] = s.d2,
+                    [UPC_CD] = s.d3,
+                    [AKS_PRT_NUM] = s.d4,
+                    [ITM_AI_LDSC] = s.d5,
                     [IVCE_LNE_STAT] = CASE
                         WHEN s.keep_status = 1 THEN d.[IVCE_LNE_STAT]
-                        ELSE s.[process_output.invoice_line_status]
+                        ELSE s.d6
                     END,
-                    [DATA_VRFN_IND] = s.[process_output.data_verified],
-                    [WEB_SRCH_URL] = s.[process_output.web_search_url],
-                    [MFR_CNFDC_SCR] = s.[process_output.manufacturer_name_confidence],
-                    [PRT_NUM_CNFDC_SCR] = s.[process_output.part_number_confidence],
-                    [UNSPSC_CNFDC_SCR] = s.[process_output.unspsc_confidence],
-                    [AI_STG_NM] = s.[process_output.stage],
-                    [PRNT_IVCE_DTL_ID] = s.[parent]
+                    [DATA_VRFN_IND] = s.d7,
+                    [WEB_SRCH_URL] = s.d8,
+                    [MFR_CNFDC_SCR] = s.d9,
+                    [PRT_NUM_CNFDC_SCR] = s.d10,
+                    [UNSPSC_CNFDC_SCR] = s.d11,
+                    [AI_STG_NM] = s.d12,
+                    [PRNT_IVCE_DTL_ID] = s.l0
                 FROM #line AS s
                 INNER JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = s.detail_id
                 WHERE
@@ -436,28 +436,28 @@ BEGIN
             BEGIN
                 UPDATE t
                 SET
-                    [CLN_MFR_AI_NM] = s.[process_output.manufacturer_name],
-                    [CLN_MFR_PRT_NUM] = s.[process_output.part_number],
-                    [UNSPSC_CD] = s.[process_output.unspsc],
-                    [UPC_CD] = s.[process_output.upc],
-                    [AKS_PRT_NUM] = s.[process_output.aks_part_number],
-                    [ITM_AI_LDSC] = s.[process_output.cleaned_description],
+                    [CLN_MFR_AI_NM] = s.d0,
+                    [CLN_MFR_PRT_NUM] = s.d1,
+                    [UNSPSC_CD] = s.d2,
+                    [UPC_CD] = s.d3,
+                    [AKS_PRT_NUM] = s.d4,
+                    [ITM_AI_LDSC] = s.d5,
                     [IVCE_LNE_STAT] = CASE
                         WHEN s.keep_status = 1 THEN t.[IVCE_LNE_STAT]
-                        ELSE s.[process_output.invoice_line_status]
+                        ELSE s.d6
                     END,
-                    [MFR_CNFDC_SCR] = s.[process_output.manufacturer_name_confidence],
-                    [PRT_NUM_CNFDC_SCR] = s.[process_output.part_number_confidence],
-                    [UNSPSC_CNFDC_SCR] = s.[process_output.unspsc_confidence],
-                    [AI_STG_NM] = s.[process_output.stage],
-                    [MFR_STG_NM] = s.[process_output.manufacturer_name_stage],
-                    [PRT_NUM_STG_NM] = s.[process_output.part_number_stage],
-                    [UNSPSC_STG_NM] = s.[process_output.unspsc_stage],
-                    [RQST_TS] = s.[request_time],
-                    [PRCS_STRT_TS] = s.[process_output.processing_started_at],
-                    [PRCS_END_TS] = s.[process_output.processing_completed_at],
-                    [DUP_IND] = s.[duplicate],
-                    [PRNT_IVCE_DTL_ID] = s.[parent]
+                    [MFR_CNFDC_SCR] = s.d9,
+                    [PRT_NUM_CNFDC_SCR] = s.d10,
+                    [UNSPSC_CNFDC_SCR] = s.d11,
+                    [AI_STG_NM] = s.d12,
+                    [MFR_STG_NM] = s.d13,
+                    [PRT_NUM_STG_NM] = s.d14,
+                    [UNSPSC_STG_NM] = s.d15,
+                    [RQST_TS] = s.d16,
+                    [PRCS_STRT_TS] = s.d17,
+                    [PRCS_END_TS] = s.d18,
+                    [DUP_IND] = s.l1,
+                    [PRNT_IVCE_DTL_ID] = s.l0
                 FROM #line AS s
                 INNER JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
                 WHERE
@@ -518,25 +518,25 @@ BEGIN
                 )
                 SELECT
                     s.detail_id,
-                    s.[process_output.manufacturer_name],
-                    s.[process_output.part_number],
-                    s.[process_output.unspsc],
-                    s.[process_output.upc],
-                    s.[process_output.aks_part_number],
-                    s.[process_output.cleaned_description],
-                    s.[process_output.invoice_line_status],
-                    s.[process_output.manufacturer_name_confidence],
-                    s.[process_output.part_number_confidence],
-                    s.[process_output.unspsc_confidence],
-                    s.[process_output.stage],
-                    s.[process_output.manufacturer_name_stage],
-                    s.[process_output.part_number_stage],
-                    s.[process_output.unspsc_stage],
-                    s.[request_time],
-                    s.[process_output.processing_started_at],
-                    s.[process_output.processing_completed_at],
-                    s.[duplicate],
-                    s.[parent]
+                    s.d0,
+                    s.d1,
+                    s.d2,
+                    s.d3,
+                    s.d4,
+                    s.d5,
+                    s.d6,
+                    s.d9,
+                    s.d10,
+                    s.d11,
+                    s.d12,
+                    s.d13,
+                    s.d14,
+                    s.d15,
+                    s.d16,
+                    s.d17,
+                    s.d18,
+                    s.l1,
+                    s.l0
                 FROM #line AS s
                 WHERE
                     s.winner = 1 AND s.verdict = 'applied' AND s.mark = 0

@@ -1,0 +1,36 @@
+package sqltest
+
+import (
+	"fmt"
+	"strings"
+
+	"sqlwriter/internal/invoice"
+)
+
+// hostile returns texts that SQL could take for something else: our own columns, one name in two cases, quotes, the
+// end of a statement. Numbers beyond them have texts of 300 characters.
+func hostile(n int) string {
+	few := []string{
+		"mark", "left_out", "position", "verdict", "detail_id", "d0", "l0", "c1", "a.B", "a.b",
+		`"`, "]", "';--", "\U0001f600",
+	}
+	if n < len(few) {
+		return few[n]
+	}
+	return fmt.Sprint(n, strings.Repeat(`"]p`, 100))[:300]
+}
+
+// HostilePaths is the column table with hostile paths. The status keeps its path. Columns of one path still have one.
+func HostilePaths() []invoice.Column {
+	columns, paths := invoice.Columns(), map[string]string{}
+	for i, c := range columns {
+		if c.Source != invoice.FromDocument || c.IsStatus() {
+			continue
+		}
+		if paths[c.Path] == "" {
+			paths[c.Path] = hostile(len(paths))
+		}
+		columns[i].Path = paths[c.Path]
+	}
+	return columns
+}
