@@ -33,7 +33,7 @@ func markCases() []sinkCase {
 func withStatus(r SinkRow) SinkRow {
 	r.Values = slices.Clone(r.Values)
 	for i, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+		if c.Table == invoice.Detail && c.IsStatus() {
 			r.Values[i] = invoice.Of(invoice.StatusAIError)
 		}
 	}

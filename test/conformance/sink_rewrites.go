@@ -99,7 +99,7 @@ func (s *sinkTest) hasStatus(it commit.Item, line int64, status string) {
 	s.Helper()
 	values := invoice.RowValues(it.Values, it.Main, line)
 	for i, c := range invoice.Columns() {
-		if c.Name == invoice.StatusColumn {
+		if c.IsStatus() {
 			values[i] = invoice.Of(status)
 		}
 	}

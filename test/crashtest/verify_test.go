@@ -193,7 +193,7 @@ func (w *world) verifyLine(line int64, r row) {
 	}
 	status := invoice.Null()
 	for n, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+		if c.Table == invoice.Detail && c.IsStatus() {
 			status = r.line.Values[n]
 		}
 	}

@@ -117,7 +117,7 @@ func (r rows) rowState(id int64) reconcile.RowState {
 		return reconcile.RowsNoTracking
 	}
 	for i, c := range invoice.Columns() {
-		if c.Name == invoice.StatusColumn && !slices.Contains(c.Values, l.Values[i].Text) {
+		if c.IsStatus() && !slices.Contains(c.Values, l.Values[i].Text) {
 			return reconcile.RowsReviewed
 		}
 	}

@@ -152,7 +152,7 @@ func countWrites(s *inmem.Sink) func(testing.TB) func(int64) (int, int) {
 			if seen[line] == nil {
 				seen[line] = map[invoice.Table]int{}
 			}
-			if c.Name == invoice.StatusColumn { // one in each table
+			if c.IsStatus() { // one in each table
 				seen[line][c.Table]++
 			}
 			return false

@@ -251,7 +251,7 @@ func written(l Line, it commit.Item, id int64) Line {
 	}
 	marked := Line{Tracking: l.Tracking, Values: slices.Clone(l.Values)}
 	for i, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+		if c.Table == invoice.Detail && c.IsStatus() {
 			marked.Values[i] = invoice.Of(invoice.StatusAIError)
 		}
 	}
@@ -262,7 +262,7 @@ func written(l Line, it commit.Item, id int64) Line {
 // keep.
 func withStatusOf(l, before Line) Line {
 	for i, c := range invoice.Columns() {
-		if c.Name == invoice.StatusColumn && (c.Table == invoice.Detail || before.Tracking) {
+		if c.IsStatus() && (c.Table == invoice.Detail || before.Tracking) {
 			l.Values[i] = before.Values[i]
 		}
 	}

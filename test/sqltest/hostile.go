@@ -7,6 +7,9 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
+// MaxName is the most UTF-16 units that a name of SQL Server may have.
+const MaxName = 128
+
 // hostile returns texts that SQL could take for something else: our own columns, one name in two cases, quotes, the
 // end of a statement. Numbers beyond them have texts of 300 characters.
 func hostile(n int) string {
@@ -31,6 +34,20 @@ func HostilePaths() []invoice.Column {
 			paths[c.Path] = hostile(len(paths))
 		}
 		columns[i].Path = paths[c.Path]
+	}
+	return columns
+}
+
+// HostileNames is HostilePaths with hostile names, at most MaxName long. The status has another name in each table.
+func HostileNames() []invoice.Column {
+	columns, named := HostilePaths(), map[invoice.Table]int{invoice.Tracking: 1}
+	for i, c := range columns {
+		name := hostile(named[c.Table])
+		if name == "a.B" {
+			name = "A column" // a table's names differ without regard to case
+		}
+		columns[i].Name = name[:min(len(name), MaxName)]
+		named[c.Table]++
 	}
 	return columns
 }

@@ -400,7 +400,7 @@ func Item(id string, us int64, lines ...int64) commit.Item {
 		if c.Source == invoice.FromDocument && c.Kind == invoice.Text {
 			values[i] = invoice.Of(
 				fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.Path)[:min(c.Max, 40)])
-			if c.Name == invoice.StatusColumn {
+			if c.IsStatus() {
 				values[i] = invoice.Of("RC-AI")
 			}
 		}

@@ -116,7 +116,6 @@ func dataOf(l invoice.Layout, n names) templateData {
 	d := templateData{
 		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
 		DetailKey: quote(l.Key(invoice.Detail)), TrackingKey: quote(l.Key(invoice.Tracking)),
-		Status: quote(invoice.StatusColumn),
 	}
 	document, line, of := shared.Slots(l.Columns)
 	d.ItemColumns, d.LineColumns = staged(document), staged(line)
@@ -129,6 +128,9 @@ func dataOf(l invoice.Layout, n names) templateData {
 			d.Detail = append(d.Detail, s)
 		} else {
 			d.Tracking = append(d.Tracking, s)
+		}
+		if s.IsStatus && s.InDetail {
+			d.Status = s.Name
 		}
 		d.Columns = append(d.Columns, s)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/sqltest"
@@ -72,13 +74,32 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 	require.NotContains(t, text["detail_update"], "NEW")
 }
 
-// Paths do not reach SQL.
-func TestNoPathDisturbsAStatement(t *testing.T) {
+// Paths do not reach SQL, and names only in quotes. The texts are run.
+func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
 	want, _, err := sqlite.Statements()
 	require.NoError(t, err)
 	text, err := sqlite.StatementsFor(sqltest.HostilePaths())
 	require.NoError(t, err)
 	require.Equal(t, want, text)
+
+	columns := sqltest.HostileNames()
+	s, _ := named(t, invoice.Layout{Columns: columns}, 1, 2, 3)
+	require.NoError(t, s.Check(t.Context()))
+	content, mark := sqltest.Item("a", 1, 1, 2), sqltest.Item("b", 2, 3)
+	mark.FailureMark, mark.Values = true, invoice.MarkValues()
+	for _, o := range apply(t, s, content, mark) {
+		require.Equal(t, invoice.OutcomeApplied, o.Verdict)
+	}
+	out, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("c", 3, 2, 3)}, commit.Preview, breaker.Heartbeat{})
+	require.NoError(t, err)
+	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[0].Rows[0].Before)
+	for i, v := range out[0].Rows[1].Before {
+		if c := columns[i]; c.IsStatus() && c.Table == invoice.Detail {
+			require.Equal(t, invoice.StatusAIError, v.Text)
+			continue
+		}
+		require.True(t, v.Null, "a mark writes the status alone")
+	}
 }
 
 // The user's tables and the ledger only grow. Every statement must find its rows by key, starting from the small
