@@ -80,7 +80,8 @@ func heartbeatSteps() []string {
 type stagedColumn struct {
 	// Name is the quoted column of the user's table; Staged is the column of the staged line.
 	Name, Staged string
-	// Label is the column's name with its table.
+	// Label is the column's name in an answer: c0, c1, ... in the order of the column table. The names of a table and
+	// a column would together be longer than a name may be.
 	Label string
 	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR. IsStatus marks the line status.
 	InDetail, IsStatus bool
@@ -168,7 +169,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 	}
 	for i, c := range t.layout.Columns {
 		s := stagedColumn{
-			Name: quote(c.Name), Staged: of[i], Label: quote(label(c)),
+			Name: quote(c.Name), Staged: of[i], Label: fmt.Sprintf("c%d", i),
 			InDetail: c.Table == invoice.Detail, IsStatus: c.IsStatus(),
 		}
 		if s.InDetail {

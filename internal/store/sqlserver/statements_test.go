@@ -4,8 +4,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 
@@ -134,8 +137,8 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 	require.ErrorContains(t, err, "unheard of")
 }
 
-// Paths do not reach SQL.
-func TestNoPathDisturbsAStatement(t *testing.T) {
+// Paths do not reach SQL, and names only in brackets, where none is longer than the server allows.
+func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
 	want, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
 	set, _, err := sqlserver.Produced(invoice.Layout{Columns: sqltest.HostilePaths()})
@@ -143,6 +146,26 @@ func TestNoPathDisturbsAStatement(t *testing.T) {
 	for name, p := range set {
 		require.Equal(t, want[name].Steps, p.Steps, name)
 	}
+
+	columns := sqltest.HostileNames()
+	set, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
+	require.NoError(t, err)
+	quoted, longest := regexp.MustCompile(`\[(?:[^\]]|\]\])*\]`), 0
+	for name, p := range set {
+		for i, s := range p.Steps {
+			plain := want[name].Steps[i].Text
+			require.Equal(t, quoted.ReplaceAllString(plain, "[]"), quoted.ReplaceAllString(s.Text, "[]"), name)
+			for _, q := range quoted.FindAllString(s.Text, -1) {
+				longest = max(longest, len(utf16.Encode([]rune(strings.ReplaceAll(q[1:len(q)-1], "]]", "]")))))
+			}
+		}
+	}
+	require.Equal(t, sqltest.MaxName, longest)
+	status := columns[slices.IndexFunc(columns, func(c invoice.Column) bool {
+		return c.IsStatus() && c.Table == invoice.Detail
+	})]
+	mark := slices.IndexFunc(set["apply"].Steps, func(s sqlserver.Step) bool { return s.Name == "detail_mark" })
+	require.Contains(t, set["apply"].Steps[mark].Text, "SET ["+status.Name+"]")
 }
 
 func TestNoLockHintAndNoMerge(t *testing.T) {
