@@ -68,7 +68,7 @@ func plant(t *testing.T) planted {
 	column := func(line int64, value string) {
 		l, there := sink.Line(line)
 		require.True(t, there)
-		for i, c := range invoice.Columns() {
+		for i, c := range invoice.DefaultMapping().Columns() {
 			if c.Name == "CLN_MFR_AI_NM" {
 				l.Values[i] = invoice.Of(value)
 			}

@@ -40,12 +40,12 @@ func openDatabase(ctx context.Context, out *output, connection, dir string) (*da
 	return &database{Database: db, name: path, connection: sqlite.Scheme + path}, nil
 }
 
-// openSQL opens the database of a connection string, with the default column names. A test server seldom has a
+// openSQL opens the database of a connection string, with the default mapping. A test server seldom has a
 // certificate that can be checked, and gets sample data.
 func openSQL(connection string) (*open.Database, error) {
 	return open.SQL(config.SQL{
 		Engine: config.EngineOf(connection), Connection: config.Secret(connection), AnyCertificate: true,
-	}, invoice.DefaultLayout(), false)
+	}, invoice.DefaultMapping(), false)
 }
 
 // checkConnection refuses a connection that the stack cannot use.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
@@ -20,45 +19,27 @@ func (c *columnListCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	layout, err := s.layout()
+	m, err := s.mapping()
 	if err != nil {
 		return err
 	}
-	if s.get(config.ColumnNames) != "" {
-		a.notef("column names: %s of %s", config.ColumnNames, s.from)
+	if s.get(config.Mapping) != "" {
+		a.notef("mapping: %s of %s", config.Mapping, s.from)
 	}
-	names := idsOf(layout.Columns, func(col invoice.Column) string { return string(col.Table) + "." + col.Name })
-	return a.emit(layout.Columns, names, func() error {
+	columns := m.Columns()
+	names := idsOf(columns, func(col invoice.Column) string { return string(col.Table) + "." + col.Name })
+	return a.emit(columns, names, func() error {
 		rows := [][]string{{"TABLE", "COLUMN", "HOLDS", "FROM", "MEANING", "ASSUMED"}}
 		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			rows = append(rows,
-				[]string{string(table), layout.Key(table), "key", "(line)", "line id", invoice.KeyAssumed})
+			rows = append(rows, []string{string(table), m.Key(table), "key", "(line)", "line id", ""})
 		}
-		for _, col := range layout.Columns {
-			from := col.Path
-			if col.Source != invoice.FromDocument {
-				from = "(" + string(col.Source) + ")"
-			}
-			rows = append(rows, []string{string(col.Table), col.Name, columnType(col), from, col.Meaning, col.Assumed})
+		for _, col := range columns {
+			rows = append(rows, []string{string(col.Table), col.Name, col.Type(), col.From(), col.Meaning, col.Assumed})
 		}
-		return a.table(rows)
+		if err := a.table(rows); err != nil {
+			return err
+		}
+		a.printf("mapping version %d", m.Version())
+		return nil
 	})
-}
-
-// columnType describes a column's type and limits.
-func columnType(c invoice.Column) string {
-	s := string(c.Kind)
-	switch {
-	case c.Kind == invoice.Decimal:
-		s += fmt.Sprintf("(%d,%d)", c.Precision, c.Scale)
-	case c.Max > 0:
-		s += fmt.Sprintf("(%d)", c.Max)
-	}
-	if c.Min != "" || c.Limit != "" {
-		s += fmt.Sprintf(" %s..%s", c.Min, c.Limit)
-	}
-	if c.Required {
-		s += " required"
-	}
-	return s
 }

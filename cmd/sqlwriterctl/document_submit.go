@@ -25,6 +25,10 @@ func (c *documentSubmitCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	m, err := s.mapping()
+	if err != nil {
+		return err
+	}
 	documents, err := s.documents()
 	if err != nil {
 		return err
@@ -33,7 +37,7 @@ func (c *documentSubmitCommand) Run(ctx context.Context, a *app) error {
 	failed := 0
 	submitted := []submittedDocument{}
 	for _, file := range c.Files {
-		one, err := c.one(ctx, a, documents, open.Reader(s.config()), file)
+		one, err := c.one(ctx, a, documents, open.Reader(m), file)
 		if err != nil {
 			failed++
 			what, _ := a.describe(err)

@@ -99,7 +99,7 @@ func (c *ledgerAdoptCommand) adopt(
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, db, adopt.Options{
-		SysName: of.SysName, Reader: open.Reader(of), By: operatorName(), Before: bound, Rate: c.Rate,
+		SysName: of.SysName, Reader: open.Reader(db.Mapping), By: operatorName(), Before: bound, Rate: c.Rate,
 		DryRun: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
@@ -127,7 +127,7 @@ func (c *ledgerAdoptCommand) empty(
 	case before.Phase == adopt.Running:
 		return errors.New("an adoption has started: finish it with `sqlwriterctl ledger adopt`")
 	}
-	id, err := committed(ctx, documents, of)
+	id, err := committed(ctx, documents, of.SysName, open.Reader(db.Mapping))
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,13 @@ func (c *ledgerAdoptCommand) empty(
 }
 
 // committed returns the id of a committed document of the environment, or "".
-func committed(ctx context.Context, documents commit.Finder, of config.Config) (id string, err error) {
-	q := commit.Query{SysName: of.SysName, To: 1 << 53, Members: invoice.Members(), Size: commit.MaxPage}
+func committed(
+	ctx context.Context, documents commit.Finder, sysName string, by invoice.Reader,
+) (id string, err error) {
+	q := commit.Query{SysName: sysName, To: 1 << 53, Members: by.Mapping.Members(), Size: commit.MaxPage}
 	err = commit.Each(ctx, documents, q, func(page commit.Page) (bool, error) {
 		for _, raw := range page.Documents {
-			if d, err := open.Reader(of).Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
+			if d, err := by.Read(raw, time.Now()); err == nil && d.State.Status == invoice.Committed {
 				id = d.ID
 			}
 		}

@@ -107,7 +107,7 @@ func TestWrongUsageIsTwo(t *testing.T) {
 func TestColumns(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "column", "list"))
-	for _, c := range invoice.Columns() {
+	for _, c := range invoice.DefaultMapping().Columns() {
 		require.Contains(t, b.out, c.Name)
 	}
 	require.Contains(t, b.out, "decimal(5,4) 0..1")
@@ -115,7 +115,7 @@ func TestColumns(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "column", "list", "-o", "json"))
 	var all []invoice.Column
 	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
-	require.Equal(t, invoice.Columns(), all)
+	require.Equal(t, invoice.DefaultMapping().Columns(), all)
 }
 
 func TestColumnsShowsThisDeploymentsNames(t *testing.T) {

@@ -179,7 +179,7 @@ type migrateScriptCommand struct {
 	Engine string `enum:"auto,sqlserver,sqlite" default:"auto" help:"sqlserver or sqlite; auto is the connection's, else sqlserver." placeholder:"NAME"`
 }
 
-// Run prints the script without connecting. Column names and schema come from the settings.
+// Run prints the script without connecting. Mapping and schema come from the settings.
 func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 	s, err := a.settings(ctx)
 	if err != nil {
@@ -189,19 +189,18 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 	if c.Engine == "auto" {
 		engine = config.EngineOf(s.get(config.SQLConnection))
 	}
-	script := sqlite.MigrationScript
-	if engine != config.SQLite {
+	m, err := s.mapping()
+	if err != nil {
+		return err
+	}
+	var text string
+	if engine == config.SQLite {
+		text, err = sqlite.MigrationScript(m)
+	} else {
 		engine = config.SQLServer
-		layout, err := s.layout()
-		if err != nil {
-			return err
-		}
-		script = func() (string, error) {
-			return sqlserver.MigrationScript(sqlserver.Options{Layout: layout, Schema: s.get(config.SQLSchema)})
-		}
+		text, err = sqlserver.MigrationScript(sqlserver.Options{Mapping: m, Schema: s.get(config.SQLSchema)})
 	}
 	a.notef("script for %s", engine)
-	text, err := script()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/internal/app/open"
@@ -115,7 +116,7 @@ func (s settings) documents() (*cosmos.Container, error) {
 
 // database opens the database and connects. A missing SQLite file is an error, because connecting would create it.
 func (s settings) database(ctx context.Context) (*open.Database, error) {
-	layout, err := s.layout()
+	m, err := s.mapping()
 	if err != nil {
 		return nil, err
 	}
@@ -141,28 +142,28 @@ func (s settings) database(ctx context.Context) (*open.Database, error) {
 		return nil, usagef("%s: expected sqlserver://... or sqlite:PATH, found another text of %d characters",
 			config.SQLConnection, len(connection))
 	}
-	db, err := open.SQL(c, layout, false)
+	db, err := open.SQL(c, m, false)
 	if err != nil {
 		return nil, err
 	}
 	return db, db.Connect(ctx)
 }
 
-// layout reads the file of column names.
-func (s settings) layout() (invoice.Layout, error) {
-	if s.get(config.ColumnNames) == "" {
-		return invoice.DefaultLayout(), nil
+// mapping reads the file of MAPPING.
+func (s settings) mapping() (*invoice.Mapping, error) {
+	path := s.get(config.Mapping)
+	if path != "" {
+		path = s.path(path)
 	}
-	path := s.path(s.get(config.ColumnNames))
-	file, err := os.ReadFile(path)
+	c := s.config()
+	if c.Location == nil { // commands that need the zone check it
+		c.Location = time.UTC
+	}
+	m, err := open.Mapping(path, c.Location)
 	if err != nil {
-		return invoice.Layout{}, fmt.Errorf("%s: %w", config.ColumnNames, err)
+		return nil, fmt.Errorf("%s: %s: %w", config.Mapping, path, err)
 	}
-	layout, err := invoice.ReadLayout(file)
-	if err != nil {
-		return invoice.Layout{}, fmt.Errorf("%s: %s: %w", config.ColumnNames, path, err)
-	}
-	return layout, nil
+	return m, nil
 }
 
 // path resolves a path of the settings.

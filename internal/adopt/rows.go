@@ -104,7 +104,7 @@ func RowsOf(d invoice.Document, now, before time.Time) ([]Row, Reason) {
 		row.SourceTS--
 	}
 	if end == invoice.Committed {
-		row.Outcome, row.Hash, row.HashVersion = Adopted, d.Hash, invoice.HashVersion
+		row.Outcome, row.Hash, row.HashVersion = Adopted, d.Hash, d.Mapping.Version()
 		if !isEnded(d) || changedSince(d) {
 			row.HashVersion = Unproven
 		}

@@ -79,8 +79,8 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	if a.config, err = config.Load(get); err != nil {
 		errors.As(err, &a.problems)
 	}
-	layout, file, unreadable := readLayout(a.config.SQL.ColumnNames)
-	a.reader = open.Reader(a.config)
+	mapping, unreadable := readMapping(a.config)
+	a.reader = open.Reader(mapping)
 	made, rejected := newClients(a.config, a.problems, a.status.seen)
 	a.problems = slices.Concat(a.problems, rejected, unreadable)
 	a.status.mode = a.config.Mode
@@ -99,7 +99,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		a.status.lacks("certificate", config.SQLCertificate+" is any: nobody checks whose server SQL_CONNECTION leads to")
 	}
 	a.clients, a.status.partitionKey = made, made.results.PartitionKey
-	db, err := open.SQL(a.config.SQL, layout, a.config.Mode == config.ModeShadow)
+	db, err := open.SQL(a.config.SQL, mapping, a.config.Mode == config.ModeShadow)
 	a.useSQL(db, func(ctx context.Context) error {
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	})
 	a.useBreaker(
 		open.Breaker(a.config, a.clients.control, watchedSink{a.sql, a.status.seen},
-			breaker.Options{Instance: instance(), Build: Build(file), Log: a.log}))
+			breaker.Options{Instance: instance(), Build: Build(mapping), Log: a.log}))
 	a.deps = []dependency{{depCosmos, a.openCosmos, nil}, {depSQL, a.openSQL, a.sql.Close}}
 	a.useCases()
 	return a

@@ -282,30 +282,21 @@ func sqlProblems(c config.Config, known config.Problems) config.Problems {
 	return config.Problems{{Setting: config.SQLConnection, Expected: "a connection that can be used", Found: found}}
 }
 
-// readLayout reads the file that COLUMN_NAMES names; without the setting it returns the default names.
-// The problem repeats no path, because Health is public and a secret may stand in the wrong setting.
-func readLayout(path string) (layout invoice.Layout, file []byte, problems config.Problems) {
-	if path == "" {
-		return invoice.DefaultLayout(), nil, nil
-	}
-	found := ""
-	file, err := os.ReadFile(path)
-	switch {
+// readMapping reads the file that MAPPING names. The problem repeats no path, because Health is public and a secret may
+// stand in the wrong setting.
+func readMapping(c config.Config) (*invoice.Mapping, config.Problems) {
+	m, err := open.Mapping(c.SQL.Mapping, c.Location)
+	found := "a file that cannot be read"
+	switch e := fault.As(err); {
+	case err == nil:
+		return m, nil
 	case errors.Is(err, fs.ErrNotExist):
 		found = "no such file"
-	case err != nil:
-		found = "a file that cannot be read"
-	default:
-		if layout, err = invoice.ReadLayout(file); err == nil {
-			return layout, file, nil
-		}
-		found = "an invalid file"
-		if e := fault.As(err); e != nil {
-			found += ": " + e.Reason
-		}
+	case e != nil:
+		found = "an invalid file: " + e.Reason
 	}
-	return invoice.Layout{}, nil, config.Problems{{
-		Setting: config.ColumnNames, Expected: "the path of a file of column names, from the script root", Found: found,
+	return invoice.DefaultMapping(), config.Problems{{
+		Setting: config.Mapping, Expected: "the path of a mapping, from the script root", Found: found,
 	}}
 }
 

@@ -5,8 +5,11 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+
+	"sqlwriter/internal/invoice"
 )
 
 // stamp is the output of git describe for the source of this binary. cmd/stage/staging sets it by the linker.
@@ -40,15 +43,15 @@ func version(stamp string, content func() string) string {
 	return stamp
 }
 
-// Build returns the name under which the control document records that this build has applied documents. It is the
-// version, and a hash of the file of COLUMN_NAMES unless layoutFile is nil; at most 64 characters. The file is part of
-// the name because the layout decides what a build writes, as its code does.
-func Build(layoutFile []byte) string { return build(Version(), layoutFile) }
+// Build returns the name under which the control document records that this build has applied documents: the version,
+// and that of the mapping unless it is the default; at most 64 characters. The mapping decides what a build writes, as
+// its code does.
+func Build(m *invoice.Mapping) string { return build(Version(), m) }
 
-func build(version string, layoutFile []byte) string {
+func build(version string, m *invoice.Mapping) string {
 	name := version
-	if len(layoutFile) > 0 {
-		name += "+" + digits(layoutFile)
+	if m.Version() != invoice.DefaultMapping().Version() {
+		name += "+" + strconv.Itoa(m.Version())
 	}
 	if len(name) > maxBuild { // a long tag: the hash distinguishes names that are cut off
 		name = name[:maxBuild-hashDigits-1] + "+" + digits([]byte(name))

@@ -188,7 +188,7 @@ func (w *world) value(line int64, table invoice.Table, column string) string {
 	w.t.Helper()
 	l, ok := w.sink.Line(line)
 	require.True(w.t, ok, "line %d", line)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Table == table && c.Name == column {
 			if l.Values[i].Null {
 				return "NULL"

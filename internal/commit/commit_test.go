@@ -32,7 +32,7 @@ func TestSeedExample1SuccessfulProcessing(t *testing.T) {
 	require.Equal(t, "THOMAS & BETTS", w.value(1421549, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "425", w.value(1421549, invoice.Detail, "CLN_MFR_PRT_NUM"))
 	require.Equal(t, "39131711", w.value(1421549, invoice.Tracking, "UNSPSC_CD"))
-	require.Equal(t, "RC-AI", w.value(1421549, invoice.Detail, invoice.StatusColumn))
+	require.Equal(t, "RC-AI", w.value(1421549, invoice.Detail, invoice.DefaultMapping().Status(invoice.Detail)))
 	require.Equal(t, "NULL", w.value(1421549, invoice.Detail, "PRNT_IVCE_DTL_ID"))
 	require.Equal(t, 1, report.Writes, "one write per document")
 	require.Equal(t, 0, report.Reads, "no read on the happy path")

@@ -298,7 +298,7 @@ func (w *world) edit(line int64, column, value string) {
 	l, ok := w.sink.Line(line)
 	require.True(w.t, ok)
 	l.Values = slices.Clone(l.Values)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Table == invoice.Detail && c.Name == column {
 			l.Values[i] = invoice.Of(value)
 		}

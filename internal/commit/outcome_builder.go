@@ -28,19 +28,19 @@ func (i Item) Released(line int64) bool {
 }
 
 // CheckRequest validates a request against the contract of Sink before anything is sent. A violation is a bug of the
-// caller. Errors by kind: internal, code "bug".
-func CheckRequest(items []Item, mode Mode) error {
+// caller. m is the mapping of the statements. Errors by kind: internal, code "bug".
+func CheckRequest(m *invoice.Mapping, items []Item, mode Mode) error {
 	switch mode {
 	case Write, Rewrite, Preview:
 	default:
 		return fault.New(fault.Internal, opSink, fault.CodeBug, "expected write, rewrite or preview, found %q", mode)
 	}
-	columns := len(invoice.Columns())
+	columns := len(m.Columns())
 	lines := map[int64]struct{}{}
 	for _, it := range items {
 		if !it.FailureMark && len(it.Values) != columns {
 			return fault.New(fault.Internal, opSink, fault.CodeBug,
-				"document %s: expected %d values, one for each row of the column table, found %d", it.DocumentID,
+				"document %s: expected %d values, one for each column of the mapping, found %d", it.DocumentID,
 				columns, len(it.Values))
 		}
 		clear(lines)
@@ -70,6 +70,7 @@ type LineVerdict struct {
 
 // OutcomeBuilder makes the outcomes of a request from the verdicts on its lines, for sinks that are databases.
 type OutcomeBuilder struct {
+	mapping  *invoice.Mapping
 	items    []Item
 	outcomes []DocumentOutcome
 	// newest is the version of each outcome's SupersededBy.
@@ -78,10 +79,10 @@ type OutcomeBuilder struct {
 	wins map[int64]int
 }
 
-// NewOutcomeBuilder makes an OutcomeBuilder without verdicts.
-func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
+// NewOutcomeBuilder makes an OutcomeBuilder without verdicts. m is the mapping of the statements.
+func NewOutcomeBuilder(m *invoice.Mapping, items []Item) *OutcomeBuilder {
 	b := &OutcomeBuilder{
-		items: items, outcomes: make([]DocumentOutcome, len(items)),
+		mapping: m, items: items, outcomes: make([]DocumentOutcome, len(items)),
 		newest: make([]invoice.Version, len(items)), wins: map[int64]int{},
 	}
 	for i, it := range items {
@@ -136,8 +137,8 @@ func (b *OutcomeBuilder) Outcomes() ([]DocumentOutcome, error) {
 	return b.outcomes, nil
 }
 
-// Present sets the values of a preview. Those of before are of the lines now, aligned with invoice.Columns(); a line
-// without a detail row is absent. stored is what the user's columns make of a row's values; nil changes nothing.
+// Present sets the values of a preview. Those of before are of the lines now, aligned with the mapping's columns; a
+// line without a detail row is absent. stored is what the user's columns make of a row's values; nil changes nothing.
 func (b *OutcomeBuilder) Present(before map[int64][]invoice.Value, stored func(row []invoice.Value) []invoice.Value) {
 	if stored == nil {
 		stored = func(row []invoice.Value) []invoice.Value { return row }
@@ -150,20 +151,31 @@ func (b *OutcomeBuilder) Present(before map[int64][]invoice.Value, stored func(r
 				continue
 			}
 			row.Before = stored(now)
-			row.After, row.Want = row.Before, b.items[i].leaves(row.DetailID, row.Before, stored)
+			row.After, row.Want = row.Before, b.leaves(b.items[i], row.DetailID, row.Before, stored)
 			if winner, ok := b.wins[row.DetailID]; ok {
-				row.After = b.items[winner].leaves(row.DetailID, row.Before, stored)
+				row.After = b.leaves(b.items[winner], row.DetailID, row.Before, stored)
 			}
 		}
 	}
 }
 
 // leaves gives the values of a line after a write of the item.
-func (i Item) leaves(line int64, before []invoice.Value, stored func([]invoice.Value) []invoice.Value) []invoice.Value {
-	if i.FailureMark {
-		return marked(before)
+func (b *OutcomeBuilder) leaves(
+	it Item, line int64, before []invoice.Value, stored func([]invoice.Value) []invoice.Value,
+) []invoice.Value {
+	columns, after := b.mapping.Columns(), slices.Clone(before)
+	if !it.FailureMark {
+		after = slices.Clone(stored(b.mapping.RowValues(it.Values, it.Main, line)))
 	}
-	return stored(invoice.RowValues(i.Values, i.Main, line))
+	for i, c := range columns {
+		switch {
+		case !it.FailureMark && c.Keep && after[i].Null:
+			after[i] = before[i]
+		case it.FailureMark && c.Status && c.Table == invoice.Detail:
+			after[i] = invoice.Of(invoice.StatusAIError)
+		}
+	}
+	return after
 }
 
 // draw derives a document's verdict from those on its lines, as Outcome defines. A mark is missing when all its lines
@@ -187,15 +199,4 @@ func draw(it Item, rows []RowOutcome) invoice.Outcome {
 	default:
 		return invoice.OutcomeSuperseded
 	}
-}
-
-// marked is the effect of a failure mark on a line's values.
-func marked(before []invoice.Value) []invoice.Value {
-	after := append([]invoice.Value(nil), before...)
-	for i, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
-			after[i] = invoice.Of(invoice.StatusAIError)
-		}
-	}
-	return after
 }

@@ -16,7 +16,7 @@ import (
 func itemWith(id string, mark bool, main int64, duplicates ...int64) commit.Item {
 	it := commit.Item{DocumentID: id, FailureMark: mark, Main: main, Duplicates: duplicates}
 	if !mark {
-		it.Values = make([]invoice.Value, len(invoice.Columns()))
+		it.Values = make([]invoice.Value, len(invoice.DefaultMapping().Columns()))
 		for i := range it.Values {
 			it.Values[i] = invoice.Of("of " + id)
 		}
@@ -133,15 +133,15 @@ func TestTallyKnowsWhatIsWritten(t *testing.T) {
 	}
 	builder.Present(before, nil)
 	require.Equal(t, before[1], out[0].Rows[0].Before)
-	require.Equal(t, invoice.RowValues(content.Values, 1, 1), out[0].Rows[0].After)
-	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[2].Rows[0].After,
+	require.Equal(t, invoice.DefaultMapping().RowValues(content.Values, 1, 1), out[0].Rows[0].After)
+	require.Equal(t, invoice.DefaultMapping().RowValues(content.Values, 1, 2), out[2].Rows[0].After,
 		"the line's newest content is the other item's")
-	require.Equal(t, invoice.RowValues(older.Values, 2, 2), out[2].Rows[0].Want)
+	require.Equal(t, invoice.DefaultMapping().RowValues(older.Values, 2, 2), out[2].Rows[0].Want)
 	require.Equal(t, before[4], out[2].Rows[1].After)
 	require.Equal(t, out[1].Rows[0].After, out[1].Rows[0].Want)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		want := before[3][i]
-		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+		if c.Table == invoice.Detail && c.Status {
 			want = invoice.Of(invoice.StatusAIError)
 		}
 		require.Equal(t, want, out[1].Rows[0].After[i], c.Name)
@@ -156,7 +156,7 @@ func TestAPreviewHasValuesAsTheColumnsKeepThem(t *testing.T) {
 	builder.AllApplied()
 	out, err := builder.Outcomes()
 	require.NoError(t, err)
-	padded := invoice.RowValues(a.Values, 1, 1)
+	padded := invoice.DefaultMapping().RowValues(a.Values, 1, 1)
 	for i, v := range padded {
 		if !v.Null {
 			padded[i].Text += "  "

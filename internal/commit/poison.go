@@ -181,7 +181,7 @@ func (p *poisoner) collect(cur invoice.Snapshot, cause error) evidence {
 		metadata: PoisonMetadata{
 			Container: p.container, DocumentID: cur.ID, ETag: cur.ETag, TS: cur.TS, SysName: cur.SysName,
 			VersionUS: cur.Version.US, DocumentKey: cur.Version.Key, ContentHash: cur.Hash,
-			HashVersion:    invoice.HashVersion,
+			HashVersion:    cur.Mapping.Version(),
 			ReprocessCount: s.ReprocessCount, Main: cur.Main, Duplicates: append([]int64{}, cur.Duplicates...),
 			AppVersion: p.appVersion,
 		},
@@ -265,7 +265,7 @@ func (p *poisoner) keep(ctx context.Context, e evidence, raw json.RawMessage) er
 func MarkOf(d invoice.Document) Item {
 	return Item{
 		DocumentID: d.ID, Version: d.Version, SourceTS: d.TS, Hash: d.Hash,
-		HashVersion: invoice.HashVersion, FailureMark: true,
+		HashVersion: d.Mapping.Version(), FailureMark: true,
 		Main: d.Main, Duplicates: d.Duplicates,
 	}
 }

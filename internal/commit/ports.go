@@ -43,7 +43,7 @@ type Sink interface {
 	// A Rewrite writes a line of Item.Releases over newer content while the ledger row is the one that was found, and
 	// compares it as the others. Of any other row the line is superseded.
 	//
-	// The ledger's row of a written line has known.SysName, and the hashes of the line's two rows (invoice.RowHashes).
+	// The ledger's row of a written line has known.SysName, and the hashes of the line's two rows (Mapping.RowHashes).
 	//
 	// Without items a Preview still sends a request, with everything that a preview needs, and gives no outcomes. A
 	// Write or Rewrite without items sends none.
@@ -115,7 +115,7 @@ type Item struct {
 	// Main is the main line. Duplicates get the same values, with the main line as their parent.
 	Main       int64
 	Duplicates []int64
-	// Values are aligned with invoice.Columns().
+	// Values are aligned with Mapping.Columns.
 	Values []invoice.Value
 	// Overwrite has the lines that an operator named: a Rewrite writes them whoever edited them, with the item's
 	// status.
@@ -149,7 +149,7 @@ func (i Item) Rows() int { return 1 + len(i.Duplicates) }
 // ItemOf makes the item of a document, which must have no Problem.
 func ItemOf(d invoice.Document) Item {
 	return Item{
-		DocumentID: d.ID, Version: d.Version, SourceTS: d.TS, Hash: d.Hash, HashVersion: invoice.HashVersion,
+		DocumentID: d.ID, Version: d.Version, SourceTS: d.TS, Hash: d.Hash, HashVersion: d.Mapping.Version(),
 		Main: d.Main, Duplicates: d.Duplicates, Values: d.Values,
 	}
 }
@@ -177,7 +177,7 @@ type RowOutcome struct {
 	Verdict invoice.Outcome
 	// By is the id of the document whose content the line has, for Superseded.
 	By string
-	// Before and After are the line's values, aligned with invoice.Columns(), for Preview only. Want are those of this
+	// Before and After are the line's values, aligned with Mapping.Columns, for Preview only. Want are those of this
 	// item's content, whatever the verdict. All are as the user's columns keep them (a char column has no blanks at the
 	// end here). All are nil where no row exists.
 	Before, After, Want []invoice.Value

@@ -26,6 +26,8 @@ const (
 	matches invoice.Outcome = "matches"
 	differs invoice.Outcome = "differs"
 	newer   invoice.Outcome = "holds_newer"
+	// cannotTell: they have other content, and a request time of the hour that the clocks have twice.
+	cannotTell invoice.Outcome = "cannot_tell"
 	// refused: the old writer committed it, and this product's rules refuse it.
 	refused invoice.Outcome = "refused"
 )
@@ -169,7 +171,7 @@ func (p *shadowRun) compare(d invoice.Snapshot, r result) {
 		p.show(d, outcome, nil, r.err)
 		return
 	}
-	columns, held := difference(r.outcome)
+	columns, held, unsure := difference(d.Mapping, r.outcome)
 	switch {
 	case len(columns) > 0:
 		p.tally.count(d.ID, differs, "")
@@ -177,6 +179,8 @@ func (p *shadowRun) compare(d invoice.Snapshot, r result) {
 			p.report.Columns[name]++
 		}
 		p.show(d, differs, columns, nil)
+	case unsure > 0:
+		p.tally.count(d.ID, cannotTell, "")
 	case held == 0:
 		p.tally.count(d.ID, newer, "")
 	default:
@@ -194,32 +198,44 @@ func (p *shadowRun) show(d invoice.Snapshot, outcome invoice.Outcome, columns []
 }
 
 // difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a
-// newer result are not compared.
-func difference(o DocumentOutcome) (columns []string, held int) {
-	all := invoice.Columns()
+// newer result are not compared. unsure counts those that differ and whose result may be a newer one.
+func difference(m *invoice.Mapping, o DocumentOutcome) (columns []string, held, unsure int) {
+	all := m.Columns()
 	found := map[string]bool{}
 	for _, row := range o.Rows {
-		says := row.Want
-		if row.Verdict == invoice.OutcomeSuperseded || holdsNewer(all, says, row.Before) {
+		if row.Verdict == invoice.OutcomeSuperseded {
+			continue
+		}
+		newer, known := holdsNewer(all, row.Want, row.Before)
+		if newer && known {
+			continue
+		}
+		if !known && !slices.Equal(row.Want, row.Before) {
+			unsure++
 			continue
 		}
 		held++
 		for i, c := range all {
-			if says[i] != row.Before[i] {
+			if row.Want[i] != row.Before[i] {
 				found[string(c.Table)+"."+c.Name] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found)), held
+	return slices.Sorted(maps.Keys(found)), held, unsure
 }
 
-// holdsNewer reports whether a line's own request time is later than this document's. The canonical texts of times sort
-// by time.
-func holdsNewer(all []invoice.Column, says, before []invoice.Value) bool {
+// holdsNewer reports whether a line's own request time is later than this document's, and whether that is known: a
+// local time of the hour that comes twice decides no order. A mapping without a request time knows no newer line.
+func holdsNewer(all []invoice.Column, says, before []invoice.Value) (newer, known bool) {
 	for i, c := range all {
-		if c.Source == invoice.FromRequestTime && !says[i].Null && !before[i].Null && before[i].Text > says[i].Text {
-			return true
+		if c.Source != invoice.FromRequestTime || says[i].Null || before[i].Null {
+			continue
+		}
+		ours, oursAtLast := c.Span(says[i])
+		first, last := c.Span(before[i])
+		if last.After(ours) {
+			return true, first.After(oursAtLast)
 		}
 	}
-	return false
+	return false, true
 }

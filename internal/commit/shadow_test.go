@@ -44,7 +44,7 @@ func (w *world) oldWriter(doc string) {
 	d, err := invoice.Reader{}.Read([]byte(doc), w.clock)
 	require.NoError(w.t, err)
 	for _, line := range append([]int64{d.Main}, d.Duplicates...) {
-		w.sink.SetLine(line, inmem.Line{Tracking: true, Values: invoice.RowValues(d.Values, d.Main, line)})
+		w.sink.SetLine(line, inmem.Line{Tracking: true, Values: invoice.DefaultMapping().RowValues(d.Values, d.Main, line)})
 	}
 }
 
@@ -118,7 +118,7 @@ func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {
 	}
 	l, _ := w.sink.Line(4) // a duplicate's row
 	l.Values = append([]invoice.Value{}, l.Values...)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Name == "UNSPSC_CD" && c.Table == invoice.Tracking || c.Name == "DATA_VRFN_IND" {
 			l.Values[i] = invoice.Of("secret-marker")
 		}
@@ -177,7 +177,7 @@ func TestShadowBelievesTheLedger(t *testing.T) {
 	w.run(w.put(result(9, 1, "newer", ""))...)
 	l, _ := w.sink.Line(1)
 	l.Values = append([]invoice.Value{}, l.Values...)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Source == invoice.FromRequestTime {
 			l.Values[i] = invoice.Null()
 		}

@@ -61,8 +61,8 @@ type SQL struct {
 	Connection Secret
 	// Schema is the schema of the user's tables on SQL Server.
 	Schema string
-	// ColumnNames is the path of the file with this deployment's column names; may be empty.
-	ColumnNames string
+	// Mapping is the path of the file with this deployment's columns; empty means the default mapping.
+	Mapping string
 	// MaxOpen bounds the connections of one instance to SQL Server.
 	MaxOpen int
 	// AnyCertificate accepts a server on another machine whose certificate nobody checks.

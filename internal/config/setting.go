@@ -58,7 +58,7 @@ const (
 	SQLSchema            = "SQL_SCHEMA"
 	SQLCertificate       = "SQL_CERTIFICATE"
 	SQLMaxOpen           = "SQL_MAX_OPEN"
-	ColumnNames          = "COLUMN_NAMES"
+	Mapping              = "MAPPING"
 	BlobConnection       = "BLOB_CONNECTION"
 	BlobServiceURI       = "BLOB_CONNECTION__blobServiceUri"
 	BlobClientID         = "BLOB_CONNECTION__clientId"
@@ -191,8 +191,8 @@ func Settings() []Setting {
 			Meaning: "most connections of one instance to SQL Server",
 		},
 		{
-			Name: ColumnNames, field: func(c *Config) any { return &c.SQL.ColumnNames },
-			Meaning: "file with the names of columns that differ here, relative to the script root; `column-names.json` in the project's root is deployed with the app (docs/rules.md, Columns)",
+			Name: Mapping, field: func(c *Config) any { return &c.SQL.Mapping },
+			Meaning: "file that says which values go into which columns, relative to the script root; `mapping.json` in the project's root is deployed with the app (docs/rules.md, Columns)",
 		},
 		{
 			Name: BlobConnection, Secret: true, check: checkBlob,

@@ -420,7 +420,7 @@ func keyProjection(t *testing.T) {
 	_, c := keyed(t, provision.ResultsKey)
 	require.NoError(t, c.Submit(t.Context(), good("a", "R1", 1), false))
 	var heads []invoice.Projection
-	q := commit.Query{SysName: "web", To: 1 << 40, Members: invoice.Members(), Size: 10}
+	q := commit.Query{SysName: "web", To: 1 << 40, Members: invoice.DefaultMapping().Members(), Size: 10}
 	require.NoError(t, commit.Each(t.Context(), c, q, func(page commit.Page) (bool, error) {
 		heads = append(heads, page.Documents...)
 		return true, nil

@@ -2,10 +2,6 @@ package invoice
 
 import "time"
 
-// HashVersion is the version of the content hash. It grows when the canonical form of a value or the set of columns
-// changes. Hashes of different versions are never compared (docs/requirements.md R16).
-const HashVersion = 1
-
 // Document is one result, read and normalised by a Reader. The zero value is not useful.
 type Document struct {
 	// ID is the document's id. It is unique only within a partition key.
@@ -27,12 +23,14 @@ type Document struct {
 	// Main is the main line's id. Duplicates are the others in order, without repeats and without Main.
 	Main       int64
 	Duplicates []int64
-	// Values has one normalised value per entry of Columns(), in that order. RowValues adds the per-line columns, which
-	// are NULL here.
-	Values []Value
-	// Hash is the content hash: lower-case hex SHA-256 over HashVersion, the line ids and Values. Content with a
-	// Problem also has one. It covers the refused members and never equals the hash of valid content; what a Limit
-	// refuses leaves it as it is.
+	// Mapping made Values: one normalised value for each of its columns, in their order. RowValues adds the per-line
+	// columns, which are NULL here.
+	Mapping *Mapping
+	Values  []Value
+	// Hash is the content hash: lower-case hex SHA-256 over the mapping's version, the line ids and Values. Content
+	// with a Problem also has one. It covers the refused members and never equals the hash of valid content. A value
+	// that is read and that only a rule refuses, of the mapping or a Limit, leaves it as it is: the same content has
+	// the same hash whatever the rules.
 	Hash string
 	// RewrittenByHost is true when a text value looks like an ISO time, which the Functions host rewrites
 	// (docs/facts.md F7). The document must then be read again from the container. The flag stays true after that read,
@@ -44,6 +42,9 @@ type Document struct {
 	// Problem is nil when the document can be written. Otherwise it is an *Invalid (kind document, perhaps condition
 	// unreadable) that names every refused field. Main, Duplicates and Version are filled as far as they are readable.
 	Problem error
+
+	// guessed: a value is unknown, because it or a member on the way to it is refused.
+	guessed bool
 }
 
 // Unmarkable says why the document's lines cannot get a failure mark; empty if they can. A version in the future never

@@ -7,23 +7,26 @@ import (
 )
 
 // The names of the hash recipes. The name comes first, and each part is a number or a text with its length in front.
-// Different contents so never give the same bytes. A change of a recipe, of the columns or of a value's canonical form
-// needs a new HashVersion; a golden test checks it.
+// Different contents so never give the same bytes. A change of a recipe or of a value's canonical form needs another
+// name of the first line of a version (Mapping.Version); a golden test checks it.
 const (
 	recipeContent = "content"
 	recipeRefused = "refused"
 	recipeRow     = "row"
 )
 
-// contentHash covers the line ids and every value.
-func contentHash(p *plan, main int64, duplicates []int64, values []Value) string {
-	return hexSum(appendContent(p, recipeContent, main, duplicates, values))
+// ContentHash covers the line ids and every value. It is false for content of which a value is unknown.
+func (r Recipe) ContentHash(d Document) (hash string, known bool) {
+	if d.guessed {
+		return "", false
+	}
+	return hexSum(r.appendContent(recipeContent, d.Main, d.Duplicates, d.Values)), true
 }
 
-// refusedHash covers content that cannot be written, including the refused members. It never equals a contentHash:
+// refusedHash covers content of which a value is unknown, including the refused members. It never equals a ContentHash:
 // otherwise a bad value that reads as NULL would look like content that was applied with NULL.
-func refusedHash(p *plan, main int64, duplicates []int64, values []Value, refused []refusedMember) string {
-	b := appendContent(p, recipeRefused, main, duplicates, values)
+func (r Recipe) refusedHash(main int64, duplicates []int64, values []Value, refused []refusedMember) string {
+	b := r.appendContent(recipeRefused, main, duplicates, values)
 	b = binary.AppendUvarint(b, uint64(len(refused)))
 	for _, m := range refused {
 		sum := sha256.Sum256(m.span)
@@ -32,16 +35,21 @@ func refusedHash(p *plan, main int64, duplicates []int64, values []Value, refuse
 	return hexSum(b)
 }
 
-// RowHashes are the hashes of a line's rows in the two tables: lower-case hex SHA-256 over HashVersion and the row's
-// values but the status, which stewards change. The ledger stores them, so that an edit of a row can be detected. The
-// values are aligned with Columns(), like those of RowValues.
-func RowHashes(row []Value) (detail, tracking string) {
-	p := compiled()
+// RowHashes are those of Recipe, for the mapping in use.
+func (m *Mapping) RowHashes(row []Value) (detail, tracking string) {
+	return m.orDefault().own.RowHashes(row)
+}
+
+// RowHashes are the hashes of a line's rows in the two tables: lower-case hex SHA-256 over the version and the row's
+// values. Two kinds of columns are left out: the status, which stewards change, and columns that keep a value, which
+// others fill. The ledger stores them, so that an edit of a row can be detected. The values are aligned with
+// Mapping.Columns, like those of RowValues.
+func (r Recipe) RowHashes(row []Value) (detail, tracking string) {
 	hash := func(table Table) string {
-		b := appendRecipe(recipeRow)
-		for i, v := range row {
-			if c := p.columns[i]; c.Table == table && !c.IsStatus() {
-				b = appendValue(p, b, i, v)
+		b := r.begin(recipeRow)
+		for _, i := range r.places {
+			if c := r.mapping.columns[i]; c.Table == table && !c.Status && !c.Keep {
+				b = r.appendValue(b, i, row[i])
 			}
 		}
 		return hexSum(b)
@@ -49,31 +57,28 @@ func RowHashes(row []Value) (detail, tracking string) {
 	return hash(Detail), hash(Tracking)
 }
 
-func appendContent(p *plan, recipe string, main int64, duplicates []int64, values []Value) []byte {
-	b := binary.AppendVarint(appendRecipe(recipe), main)
+func (r Recipe) appendContent(recipe string, main int64, duplicates []int64, values []Value) []byte {
+	b := binary.AppendVarint(r.begin(recipe), main)
 	b = binary.AppendUvarint(b, uint64(len(duplicates)))
 	for _, id := range duplicates {
 		b = binary.AppendVarint(b, id)
 	}
-	return appendValues(p, b, values)
-}
-
-func appendRecipe(name string) []byte {
-	const usual = 4096 // enough for an ordinary content, so that the buffer does not grow
-	return binary.AppendUvarint(appendText(make([]byte, 0, usual), name), HashVersion)
-}
-
-// appendValues writes each column's table, name and value. NULL and "" differ in the first byte.
-func appendValues(p *plan, b []byte, values []Value) []byte {
-	b = binary.AppendUvarint(b, uint64(len(values)))
-	for i, v := range values {
-		b = appendValue(p, b, i, v)
+	// Each column's table, name and value.
+	b = binary.AppendUvarint(b, uint64(len(r.places)))
+	for _, i := range r.places {
+		b = r.appendValue(b, i, values[i])
 	}
 	return b
 }
 
-func appendValue(p *plan, b []byte, i int, v Value) []byte {
-	b = append(b, p.heads[i]...)
+func (r Recipe) begin(name string) []byte {
+	const usual = 4096                                                                       // enough for an ordinary content, so that the buffer does not grow
+	return binary.AppendUvarint(appendText(make([]byte, 0, usual), name), uint64(r.version)) //nolint:gosec // positive
+}
+
+// appendValue writes a column's table, name and value. NULL and "" differ in the first byte.
+func (r Recipe) appendValue(b []byte, i int, v Value) []byte {
+	b = append(b, r.mapping.plan.heads[i]...)
 	if v.Null {
 		return append(b, 0)
 	}

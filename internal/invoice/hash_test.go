@@ -21,9 +21,9 @@ func TestTheHashGolden(t *testing.T) {
 		rule{in: `{"post-processing": {"duplicate_detail_uids": [1421550]}}`}.document(t), rulesNow())
 	require.NoError(t, err)
 	require.NoError(t, d.Problem)
-	version := fmt.Sprintf("HashVersion %d\n", invoice.HashVersion)
+	version := fmt.Sprintf("HashVersion %d\n", invoice.DefaultMapping().Version())
 	hashes := fmt.Sprintf("%scontent %s\nmain line %s\nduplicate %s\n", version, d.Hash,
-		rowHashes(invoice.RowValues(d.Values, d.Main, d.Main)), rowHashes(invoice.RowValues(d.Values, d.Main, 1421550)))
+		rowHashes(invoice.DefaultMapping().RowValues(d.Values, d.Main, d.Main)), rowHashes(invoice.DefaultMapping().RowValues(d.Values, d.Main, 1421550)))
 	const path = "testdata/hashes.txt"
 	golden, err := os.ReadFile(path)
 	if *update && !strings.HasPrefix(string(golden), version) {
@@ -85,7 +85,7 @@ func TestTheHashChangesExactlyWhenAValueDoes(t *testing.T) {
 			require.NotEqual(rt, a.Hash, b.Hash)
 		}
 		for _, row := range [][2]int64{{7, 7}, {7, 8}, {8, 9}} {
-			ra, rb := invoice.RowValues(a.Values, row[0], row[1]), invoice.RowValues(b.Values, row[0], row[1])
+			ra, rb := invoice.DefaultMapping().RowValues(a.Values, row[0], row[1]), invoice.DefaultMapping().RowValues(b.Values, row[0], row[1])
 			ha, hb := rowHashes(ra), rowHashes(rb)
 			for i, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 				require.Equal(rt, slices.Equal(hashed(ra, table), hashed(rb, table)), ha[i] == hb[i])
@@ -95,15 +95,15 @@ func TestTheHashChangesExactlyWhenAValueDoes(t *testing.T) {
 }
 
 func rowHashes(row []invoice.Value) [2]string {
-	detail, tracking := invoice.RowHashes(row)
+	detail, tracking := invoice.DefaultMapping().RowHashes(row)
 	return [2]string{detail, tracking}
 }
 
 // hashed are the values of a table that its row hash covers: all but the status, which stewards change.
 func hashed(row []invoice.Value, table invoice.Table) []invoice.Value {
 	var values []invoice.Value
-	for i, c := range invoice.Columns() {
-		if c.Table == table && c.Name != invoice.StatusColumn {
+	for i, c := range invoice.DefaultMapping().Columns() {
+		if c.Table == table && !c.Status {
 			values = append(values, row[i])
 		}
 	}
@@ -125,7 +125,7 @@ func TestARefusedContentHasAHashOfItsOwn(t *testing.T) {
 }
 
 func TestMovingTextBetweenColumnsChangesTheHash(t *testing.T) {
-	n := len(invoice.Columns())
+	n := len(invoice.DefaultMapping().Columns())
 	values := func(first, second invoice.Value) []invoice.Value {
 		all := make([]invoice.Value, n)
 		for i := range all {
@@ -142,7 +142,7 @@ func TestMovingTextBetweenColumnsChangesTheHash(t *testing.T) {
 		values(invoice.Of(""), invoice.Of("ab")),
 		values(invoice.Of("NULL"), invoice.Null()),
 	} {
-		seen[rowHashes(invoice.RowValues(v, 1, 1))[0]] = true
+		seen[rowHashes(invoice.DefaultMapping().RowValues(v, 1, 1))[0]] = true
 	}
 	require.Len(t, seen, 7)
 }
@@ -150,8 +150,8 @@ func TestMovingTextBetweenColumnsChangesTheHash(t *testing.T) {
 func TestRowsDifferInWhatMakesADuplicateOnly(t *testing.T) {
 	d, err := invoice.Reader{}.Read([]byte(baseDocument), rulesNow())
 	require.NoError(t, err)
-	main, duplicate := invoice.RowValues(d.Values, d.Main, d.Main), invoice.RowValues(d.Values, d.Main, 1421550)
-	for i, c := range invoice.Columns() {
+	main, duplicate := invoice.DefaultMapping().RowValues(d.Values, d.Main, d.Main), invoice.DefaultMapping().RowValues(d.Values, d.Main, 1421550)
+	for i, c := range invoice.DefaultMapping().Columns() {
 		switch c.Source {
 		case invoice.FromParent:
 			require.Equal(t, invoice.Null(), main[i])
@@ -164,19 +164,19 @@ func TestRowsDifferInWhatMakesADuplicateOnly(t *testing.T) {
 			require.Equal(t, d.Values[i], duplicate[i])
 		}
 	}
-	require.Len(t, invoice.RowValues(nil, 1, 2), len(main))
+	require.Len(t, invoice.DefaultMapping().RowValues(nil, 1, 2), len(main))
 }
 
 func TestAMarkWritesTheLineStatusAndNothingElse(t *testing.T) {
-	mark := invoice.MarkValues()
+	mark := invoice.DefaultMapping().MarkValues()
 	written := 0
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if mark[i].Null {
 			continue
 		}
 		written++
 		require.Equal(t, invoice.Detail, c.Table)
-		require.Equal(t, invoice.StatusColumn, c.Name)
+		require.Equal(t, invoice.DefaultMapping().Status(invoice.Detail), c.Name)
 		require.Equal(t, invoice.Of("AI-ERROR"), mark[i])
 	}
 	require.Equal(t, 1, written)

@@ -19,6 +19,10 @@ type FieldError struct {
 	Found string
 	// FoundType is the JSON type found, with its length for a too long text. It has no value.
 	FoundType string
+
+	// ruled: the value is known, and only a rule of the mapping or of a setting refuses it. Another mapping may take it,
+	// and its hash is that of the value.
+	ruled bool
 }
 
 // Invalid says why a document cannot be written. errors.As finds a *fault.Error of kind document in it. Its code is
@@ -105,6 +109,12 @@ func refused(code, expected string, span []byte) *FieldError {
 		f.Found = string(span)
 	case absent, jsonNull, jsonList, jsonObject:
 	}
+	return f
+}
+
+// ruled says that the value of a refused member is known.
+func ruled(f *FieldError) *FieldError {
+	f.ruled = true
 	return f
 }
 

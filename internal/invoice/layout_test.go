@@ -16,9 +16,9 @@ func TestTheZeroLayoutIsTheColumnTable(t *testing.T) {
 	for _, l := range []invoice.Layout{
 		invoice.Layout{}.OrDefault(), invoice.DefaultLayout(), empty, empty.OrDefault(),
 	} {
-		require.Equal(t, invoice.Columns(), l.Columns)
-		require.Equal(t, invoice.KeyColumn, l.Key(invoice.Detail))
-		require.Equal(t, invoice.KeyColumn, l.Key(invoice.Tracking))
+		require.Equal(t, invoice.DefaultMapping().Columns(), l.Columns)
+		require.Equal(t, invoice.DefaultMapping().Key(invoice.Detail), l.Key(invoice.Detail))
+		require.Equal(t, invoice.DefaultMapping().Key(invoice.Detail), l.Key(invoice.Tracking))
 	}
 }
 
@@ -31,7 +31,7 @@ func TestALayoutRenamesWhatItNamesAndNothingElse(t *testing.T) {
 	renamed := map[string]string{
 		"IVCE_TRKG_MSTR.RQST_TS": "REQUEST_TIME", "IVCE_TRKG_MSTR.UPC_CD": `Ünï cöde]"`, "IVCE_DTL.AI_STG_NM": "STAGE",
 	}
-	want := invoice.Columns()
+	want := invoice.DefaultMapping().Columns()
 	for i, c := range want {
 		if name, ok := renamed[string(c.Table)+"."+c.Name]; ok {
 			want[i].Name = name
@@ -41,7 +41,7 @@ func TestALayoutRenamesWhatItNamesAndNothingElse(t *testing.T) {
 	require.Empty(t, renamed)
 	require.Equal(t, want, l.Columns, "the names alone differ, in the order of the column table")
 	require.Equal(t, "DTL_ID", l.Key(invoice.Tracking))
-	require.Equal(t, invoice.KeyColumn, l.Key(invoice.Detail))
+	require.Equal(t, invoice.DefaultMapping().Key(invoice.Detail), l.Key(invoice.Detail))
 	require.Equal(t, l, l.OrDefault(), "the zero value alone stands for another")
 }
 
@@ -53,7 +53,7 @@ func TestTwoNamesMayBeExchanged(t *testing.T) {
 	require.Equal(t, "RQST_TS", l.Key(invoice.Tracking))
 	names := map[string]string{}
 	for i, c := range l.Columns {
-		names[string(c.Table)+"."+invoice.Columns()[i].Name] = c.Name
+		names[string(c.Table)+"."+invoice.DefaultMapping().Columns()[i].Name] = c.Name
 	}
 	require.Equal(t, "PRCS_END_TS", names["IVCE_TRKG_MSTR.PRCS_STRT_TS"])
 	require.Equal(t, "IVCE_DTL_UID", names["IVCE_TRKG_MSTR.RQST_TS"])

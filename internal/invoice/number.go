@@ -114,7 +114,11 @@ func (c Column) quantity(span []byte) (Value, *FieldError) {
 		return Null(), refused("not_a_number", expected, span)
 	}
 	if !c.within(n) {
-		return Null(), refused("out_of_range", expected, span)
+		refusal := refused("out_of_range", expected, span)
+		if text, ok := c.exactly(n); ok {
+			return Of(text), ruled(refusal)
+		}
+		return Null(), refusal
 	}
 	if c.Kind == Integer {
 		v, ok := toInt64(n)
@@ -133,6 +137,16 @@ func (c Column) quantity(span []byte) (Value, *FieldError) {
 				expected+" with at most "+strconv.Itoa(c.Precision-c.Scale)+" digits before the point", span)
 	}
 	return Of(text), nil
+}
+
+// exactly is the column's text of a number that it holds without rounding.
+func (c Column) exactly(n *big.Rat) (string, bool) {
+	text, ok := rounded(n, c.Precision, c.Scale)
+	if c.Kind == Integer {
+		v, whole := toInt64(n)
+		text, ok = strconv.FormatInt(v, 10), whole
+	}
+	return text, ok && Exact(text).Cmp(n) == 0
 }
 
 // within checks a number against the column's inclusive bounds.

@@ -5,17 +5,16 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 )
 
-// plan is the column table and the other members that a Reader uses, as one tree of names. A document is read in one
-// walk along it.
+// plan is the columns and the other members that a Reader uses, as one tree of names. A document is read in one walk
+// along it.
 type plan struct {
 	root    *node
 	size    int
 	columns []Column
-	// places has each column's node, nil for other sources. heads has each column's part of the hash.
-	places []*node
+	// places has each column's nodes, in the order of its paths. heads has each column's part of the hash.
+	places [][]*node
 	heads  [][]byte
 	// same is the index of the first column with the same member and rules: the column's own index if none is before
 	// it.
@@ -33,11 +32,8 @@ type node struct {
 	children map[string]*node
 }
 
-// compiled is the plan, made once: Go has no constant of this type.
-var compiled = sync.OnceValue(newPlan) //nolint:gochecknoglobals // made once from the constant column table, never changed
-
-func newPlan() *plan {
-	p := &plan{root: &node{index: -1}, columns: Columns()}
+func newPlan(columns []Column) *plan {
+	p := &plan{root: &node{index: -1}, columns: columns}
 	p.id, p.etag, p.ts = p.at("id"), p.at("_etag"), p.at("_ts")
 	p.sysName = p.at("request_details.sys_name")
 	p.main = p.at("invoice_details_from_rpa.IVCE_DTL_UID")
@@ -47,11 +43,11 @@ func newPlan() *plan {
 	p.output = p.at("process_output")
 	for i, c := range p.columns {
 		p.same = append(p.same, slices.IndexFunc(p.columns[:i+1], c.equivalentTo))
-		var place *node
-		if c.Source == FromDocument {
-			place = p.at(c.Path)
+		var places []*node
+		for _, path := range c.Paths {
+			places = append(places, p.at(path))
 		}
-		p.places = append(p.places, place)
+		p.places = append(p.places, places)
 		p.heads = append(p.heads, appendText(appendText(nil, string(c.Table)), c.Name))
 	}
 	return p
@@ -59,10 +55,7 @@ func newPlan() *plan {
 
 // equivalentTo reports whether two columns give the same value or refusal for every document.
 func (c Column) equivalentTo(o Column) bool {
-	c.Table, c.Assumed, c.Meaning = o.Table, o.Assumed, o.Meaning
-	if c.Name != StatusColumn && o.Name != StatusColumn { // text() changes texts of this column only
-		c.Name = o.Name
-	}
+	c.Table, c.Name, c.Status, c.Keep, c.Assumed, c.Meaning = o.Table, o.Name, o.Status, o.Keep, o.Assumed, o.Meaning
 	return reflect.DeepEqual(c, o)
 }
 
@@ -129,5 +122,4 @@ func (n *node) under(o *node) bool {
 	return false
 }
 
-// Members lists the top-level members that a Reader uses, sorted. A query needs no others.
-func Members() []string { return slices.Sorted(maps.Keys(compiled().root.children)) }
+func (p *plan) members() []string { return slices.Sorted(maps.Keys(p.root.children)) }

@@ -11,8 +11,10 @@ import (
 )
 
 // Reader reads documents. internal/app makes one from the settings, and gives it to all that read: a document that one
-// of them refuses is so refused by all. The zero value has no limits.
+// of them refuses is so refused by all. The zero value has the default mapping and no limits.
 type Reader struct {
+	// Mapping has the columns.
+	Mapping *Mapping
 	// Limits are asked when the hash is known: content has the same hash whatever the settings refuse.
 	Limits []Limit
 }
@@ -37,8 +39,10 @@ func (by Reader) Read(raw []byte, now time.Time) (Document, error) {
 	if t := typeOf(raw); t != jsonObject {
 		return Document{}, unrecordable("not_an_object", "the document is not an object: found %s", t)
 	}
-	p := compiled()
-	r := reading{plan: p, spans: make([][]byte, p.size)}
+	m := by.Mapping.orDefault()
+	p := m.plan
+	r := reading{mapping: m, plan: p, spans: make([][]byte, p.size)}
+	r.doc.Mapping = m
 	p.root.collect(raw, r.spans)
 	if err := r.identity(); err != nil {
 		return Document{}, err
@@ -55,6 +59,7 @@ func (by Reader) Read(raw []byte, now time.Time) (Document, error) {
 
 // reading is the state of one Read.
 type reading struct {
+	mapping *Mapping
 	plan    *plan
 	spans   [][]byte
 	doc     Document
@@ -168,31 +173,40 @@ func (r *reading) values() {
 		switch c.Source {
 		case FromDocument:
 			r.doc.Values[i] = r.value(c, p.places[i])
+		case FromMapping:
+			r.doc.Values[i] = Of(c.Constant)
 		case FromRequestTime:
 			if r.doc.HasTime {
-				r.doc.Values[i] = timeValue(r.doc.Version.US)
+				r.doc.Values[i] = c.timeValue(r.doc.Version.US)
 			}
 		case FromParent, FromDuplicate: // made per line by RowValues
 		}
 	}
 }
 
-// value makes the value of a FromDocument column.
-func (r *reading) value(c Column, place *node) Value {
-	if o := place.obstacle(r.spans); o != nil {
-		r.refuse(o.path, r.span(o), refused("not_an_object", "an object", r.span(o)))
-		return Null()
+// value makes the value of a FromDocument column from the first of its places that has one. A place that cannot be
+// reached, or whose value is refused, refuses the document whatever the others have.
+func (r *reading) value(c Column, places []*node) Value {
+	for n, place := range places {
+		if o := place.obstacle(r.spans); o != nil {
+			r.refuse(o.path, r.span(o), refused("not_an_object", "an object", r.span(o)))
+			return Null()
+		}
+		span := r.span(place)
+		if typeOf(r.span(r.plan.output)) != jsonObject && place.under(r.plan.output) {
+			return Null() // output has reported it
+		}
+		if !given(span) && n < len(places)-1 {
+			continue
+		}
+		if c.Kind == Text && looksLikeISO(span) {
+			r.doc.RewrittenByHost = true
+		}
+		v, refusal := c.normalise(span)
+		r.refuse(place.path, span, refusal)
+		return v
 	}
-	span := r.span(place)
-	if typeOf(r.span(r.plan.output)) != jsonObject && place.under(r.plan.output) {
-		return Null() // output has reported it
-	}
-	if c.Kind == Text && looksLikeISO(span) {
-		r.doc.RewrittenByHost = true
-	}
-	v, refusal := c.normalise(span)
-	r.refuse(c.Path, span, refusal)
-	return v
+	return Null()
 }
 
 // looksLikeISO reports whether a text span begins like "2025-12-17T", which the host's JSON reader takes for a date and
@@ -238,6 +252,7 @@ func (r *reading) refuse(path string, span []byte, refusal *FieldError) {
 		return
 	}
 	refusal.Path = path
+	r.doc.guessed = r.doc.guessed || !refusal.ruled
 	for _, f := range r.invalid.Fields {
 		if f == *refusal {
 			return
@@ -260,10 +275,10 @@ func (r *reading) unreadable(path string, span []byte, refusal *FieldError) {
 // conclude sets the hash, asks the limits and sets the problem.
 func (r *reading) conclude(limits []Limit) {
 	d := &r.doc
-	if len(r.invalid.Fields) == 0 {
-		d.Hash = contentHash(r.plan, d.Main, d.Duplicates, d.Values)
+	if d.guessed {
+		d.Hash = r.mapping.own.refusedHash(d.Main, d.Duplicates, d.Values, r.refused)
 	} else {
-		d.Hash = refusedHash(r.plan, d.Main, d.Duplicates, d.Values, r.refused)
+		d.Hash, _ = r.mapping.own.ContentHash(*d)
 	}
 	for _, limit := range limits {
 		if refusal := limit(*d); refusal != nil {

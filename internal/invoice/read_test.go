@@ -25,8 +25,8 @@ func ExampleReader() {
 	}`), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
 	fmt.Println(err, d.Problem, d.Eligibility(time.Now(), "web"))
 	fmt.Println(d.Main, d.Duplicates, d.Version.US)
-	for i, v := range invoice.RowValues(d.Values, d.Main, 1421550) {
-		if c := invoice.Columns()[i]; c.Table == invoice.Detail && !v.Null {
+	for i, v := range invoice.DefaultMapping().RowValues(d.Values, d.Main, 1421550) {
+		if c := invoice.DefaultMapping().Columns()[i]; c.Table == invoice.Detail && !v.Null {
 			fmt.Println(c.Name, "=", v.Text)
 		}
 	}
@@ -128,7 +128,7 @@ func FuzzRead(f *testing.F) {
 		}
 		require.True(t, json.Valid(raw))
 		require.NotEmpty(t, d.ID)
-		require.Len(t, d.Values, len(invoice.Columns()))
+		require.Len(t, d.Values, len(invoice.DefaultMapping().Columns()))
 		require.Len(t, d.Hash, 64)
 		require.NotContains(t, d.Duplicates, d.Main)
 		require.NotEmpty(t, d.Eligibility(rulesNow(), "web"))

@@ -224,7 +224,7 @@ func fact(t testing.TB, d invoice.Document, name string) string {
 	if after, ok := strings.CutPrefix(name, "IVCE_TRKG_MSTR."); ok {
 		table, column = invoice.Tracking, after
 	}
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Table == table && c.Name == column {
 			return formatValue(d.Values[i])
 		}
@@ -270,7 +270,7 @@ func TestDocsRulesIsProducedFromTheTable(t *testing.T) {
 func renderColumns() string {
 	var b strings.Builder
 	b.WriteString("| Table | Column | From | Holds | Meaning | Assumed |\n|---|---|---|---|---|---|\n")
-	for _, c := range invoice.Columns() {
+	for _, c := range invoice.DefaultMapping().Columns() {
 		from := "`" + c.Path + "`"
 		switch c.Source {
 		case invoice.FromParent:

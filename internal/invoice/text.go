@@ -3,8 +3,10 @@ package invoice
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -143,37 +145,51 @@ func (c Column) text(span []byte) (Value, *FieldError) {
 		return Null(), refused("wrong_type", expected, span)
 	}
 	units, flaw := measure(span)
-	switch {
-	case flaw == hasNUL:
+	switch flaw {
+	case hasNUL:
 		return Null(), refused("nul", "text without U+0000", span)
-	case flaw == notUnicode:
+	case notUnicode:
 		return Null(), refused("unicode", "valid Unicode without lone surrogates", span)
-	case units > c.Max:
-		return c.fits("", units, expected, span)
+	case noFlaw:
 	}
 	return c.fits(decode(span), units, expected, span)
 }
 
 // fits checks a text's length and the allowed values.
 func (c Column) fits(text string, units int, expected string, span []byte) (Value, *FieldError) {
+	if c.Required && text == "" {
+		return Of(text), ruled(required(span))
+	}
+	if word, ok := c.Words[text]; ok {
+		text, units = word, utf16Units(word)
+	}
+	if units > c.Max && c.Cut {
+		text, units = cut(text, c.Max), c.Max
+	}
 	if units > c.Max {
 		refusal := refused("too_long", expected, span)
 		refusal.FoundType = fmt.Sprintf("%s of %d characters", typeOf(span), units)
-		return Null(), refusal
+		return Of(text), ruled(refusal)
 	}
-	if c.Required && text == "" {
-		return Null(), refused("required", "a value, because NULL or '' would erase what the row says", span)
+	if len(c.Values) > 0 && !slices.Contains(c.Values, text) {
+		return Of(text), ruled(refused("not_allowed", "one of "+strings.Join(c.Values, ", "), span))
 	}
-	if c.Name == StatusColumn && text == "AI_ERROR" {
-		text = StatusAIError // the pipeline's spelling; readers of the table use the other one
-	}
-	if len(c.Values) == 0 {
-		return Of(text), nil
-	}
-	for _, v := range c.Values {
-		if v == text {
-			return Of(text), nil
+	return Of(text), nil
+}
+
+// cut returns the beginning of a text with at most limit UTF-16 units, never half a pair.
+func cut(text string, limit int) string {
+	for i, r := range text {
+		if limit -= utf16.RuneLen(r); limit < 0 {
+			return text[:i]
 		}
 	}
-	return Null(), refused("not_allowed", "one of "+strings.Join(c.Values, ", "), span)
+	return text
+}
+
+func utf16Units(text string) (units int) {
+	for _, r := range text {
+		units += utf16.RuneLen(r)
+	}
+	return units
 }

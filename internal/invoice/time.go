@@ -8,8 +8,11 @@ import (
 // stampLayout is the layout of times in sql_writer (docs/requirements.md R13).
 const stampLayout = "2006-01-02 15:04:05.000000-07:00"
 
-// timeLayout is the canonical form of a Time value, in UTC.
-const timeLayout = "2006-01-02T15:04:05.000000Z"
+// TimeLayout is the canonical form of a Time value in UTC, LocalLayout that of one in the deployment's zone.
+const (
+	TimeLayout  = LocalLayout + "Z"
+	LocalLayout = "2006-01-02T15:04:05.000000"
+)
 
 // maxAhead is how far a request time may be in the future, because clocks differ and dates are mistyped. A version from
 // the future would win against every later result of its line.
@@ -166,14 +169,67 @@ func (c Column) moment(span []byte) (Value, *FieldError) {
 		return Null(), refused(flawTime, expected, span)
 	}
 	s, flaw := readStamp(text)
+	if flaw == flawOffset && c.WithoutOffset != "" {
+		s, flaw = c.bare(text)
+	}
 	if flaw == "" && (s.length != len(text) || s.fraction > mostFraction) {
 		flaw = flawTime
 	}
 	if flaw != "" {
 		return Null(), refused(flaw, expected, span)
 	}
-	return timeValue(s.us), nil
+	return c.timeValue(s.us), nil
 }
 
-// timeValue is the Time value of microseconds since 1970.
-func timeValue(us int64) Value { return Of(time.UnixMicro(us).UTC().Format(timeLayout)) }
+// bare reads a time without an offset. Of the two times of an hour that comes twice it is the first; one that the
+// clocks leave out does not exist.
+func (c Column) bare(text string) (stamp, string) {
+	s, flaw := readStamp(text + "Z")
+	s.length--
+	if flaw != "" || c.WithoutOffset == BareInUTC {
+		return s, flaw
+	}
+	t := time.UnixMicro(s.us).UTC()
+	there := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), c.zone)
+	if there.Format(LocalLayout) != t.Format(LocalLayout) {
+		return s, flawDate
+	}
+	s.us = there.UnixMicro()
+	return s, ""
+}
+
+// timeValue is the column's value of microseconds since 1970.
+func (c Column) timeValue(us int64) Value {
+	if c.Local {
+		return Of(time.UnixMicro(us).In(c.zone).Format(LocalLayout))
+	}
+	return Of(time.UnixMicro(us).UTC().Format(TimeLayout))
+}
+
+// Span returns the earliest and the latest time that a value of a Time column may stand for. They differ in the hour
+// that a Local column has twice. Both are zero for NULL.
+func (c Column) Span(v Value) (first, last time.Time) {
+	if !c.Local {
+		at, _ := time.Parse(TimeLayout, v.Text)
+		return at, at
+	}
+	clock, err := time.Parse(LocalLayout, v.Text)
+	if err != nil {
+		return first, last
+	}
+	const day = 24 * time.Hour // far from a change of the clocks, and from the next one
+	for _, near := range []time.Time{clock.Add(-day), clock.Add(day)} {
+		_, offset := near.In(c.zone).Zone()
+		at := clock.Add(-time.Duration(offset) * time.Second)
+		if at.In(c.zone).Format(LocalLayout) != v.Text {
+			continue
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+		if last.IsZero() || at.After(last) {
+			last = at
+		}
+	}
+	return first, last
+}

@@ -2,11 +2,12 @@ package invoice
 
 import "strconv"
 
-// normalise makes the column's value from a member. Absent and null are NULL unless the column requires a value.
+// normalise makes the column's value from a member. Absent and null are NULL unless the column requires a value. A value
+// comes with a refusal that says ruled where only a rule of the column refuses it.
 func (c Column) normalise(span []byte) (Value, *FieldError) {
 	if !given(span) {
 		if c.Required {
-			return Null(), refused("required", "a value, because NULL or '' would erase what the row says", span)
+			return Null(), ruled(required(span))
 		}
 		return Null(), nil
 	}
@@ -23,37 +24,47 @@ func (c Column) normalise(span []byte) (Value, *FieldError) {
 	return Null(), refused("kind", "a column of a known kind", span)
 }
 
-// flag makes the value of an indicator column: true, "Y", "y" and 1 are Y; false, "N", "n" and 0 are N.
+func required(span []byte) *FieldError {
+	return refused("required", "a value, because NULL or '' would erase what the row says", span)
+}
+
+// flag makes the value of an indicator column: true, "Y", "y", 1 and the column's own text are yes; false, "N", "n", 0
+// and its own text are no.
 func (c Column) flag(span []byte) (Value, *FieldError) {
+	yes, no := Of(c.Flags[0]), Of(c.Flags[1])
 	switch typeOf(span) {
 	case jsonBool:
 		if span[0] == 't' {
-			return Of("Y"), nil
+			return yes, nil
 		}
-		return Of("N"), nil
+		return no, nil
 	case jsonNumber:
 		switch v, ok := toInt64(parseNumber(span)); {
 		case ok && v == 1:
-			return Of("Y"), nil
+			return yes, nil
 		case ok && v == 0:
-			return Of("N"), nil
+			return no, nil
 		}
 	case jsonText:
-		switch text, _ := beginning(span, 2); text {
+		switch text, _ := beginning(span, maxFlag+1); text {
+		case c.Flags[0]:
+			return yes, nil
+		case c.Flags[1]:
+			return no, nil
 		case "Y", "y":
-			return Of("Y"), nil
+			return yes, nil
 		case "N", "n":
-			return Of("N"), nil
+			return no, nil
 		}
 	default:
 	}
 	return Null(), refused("flag", "true or false, Y or N, 1 or 0", span)
 }
 
-// RowValues returns the values of one line, aligned with Columns(): the document's values and the per-line columns.
+// RowValues returns the values of one line, aligned with Columns: the document's values and the per-line columns.
 // Missing entries of values count as NULL.
-func RowValues(values []Value, main, detail int64) []Value {
-	columns := compiled().columns
+func (m *Mapping) RowValues(values []Value, main, detail int64) []Value {
+	columns := m.Columns()
 	row := make([]Value, len(columns))
 	for i, c := range columns {
 		row[i] = Null()
@@ -63,11 +74,11 @@ func RowValues(values []Value, main, detail int64) []Value {
 				row[i] = Of(strconv.FormatInt(main, 10))
 			}
 		case FromDuplicate:
-			row[i] = Of("N")
+			row[i] = Of(c.Flags[1])
 			if detail != main {
-				row[i] = Of("Y")
+				row[i] = Of(c.Flags[0])
 			}
-		case FromDocument, FromRequestTime:
+		case FromDocument, FromMapping, FromRequestTime:
 			if i < len(values) {
 				row[i] = values[i]
 			}
@@ -76,14 +87,14 @@ func RowValues(values []Value, main, detail int64) []Value {
 	return row
 }
 
-// MarkValues returns the values of a failure mark, aligned with Columns(): IVCE_DTL.IVCE_LNE_STAT is AI-ERROR. All
-// others are NULL, which here means not written.
-func MarkValues() []Value {
-	columns := compiled().columns
+// MarkValues returns the values of a failure mark, aligned with Columns: the status of IVCE_DTL is AI-ERROR. All others
+// are NULL, which here means not written.
+func (m *Mapping) MarkValues() []Value {
+	columns := m.Columns()
 	mark := make([]Value, len(columns))
 	for i, c := range columns {
 		mark[i] = Null()
-		if c.Table == Detail && c.Name == StatusColumn {
+		if c.Table == Detail && c.Status {
 			mark[i] = Of(StatusAIError)
 		}
 	}

@@ -48,7 +48,7 @@ type LineDiff struct {
 	// Writes says that the request would write Columns. Otherwise it leaves the line as it is. Says is this in words.
 	Writes bool   `json:"writes"`
 	Says   string `json:"says"`
-	// Columns are those whose value in SQL is not the document's, in the order of the column table. A status that a
+	// Columns are those whose value in SQL is not the document's, in the order of the mapping. A status that a
 	// rewrite keeps is not among them.
 	Columns []ColumnDiff `json:"columns"`
 }
@@ -117,12 +117,12 @@ func (s Stores) documentDiff(
 		if row.Before != nil {
 			after := row.Want
 			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeUnchanged {
-				line.Outcome, after = rewritten(it, row, after)
+				line.Outcome, after = rewritten(s.Mapping, it, row, after)
 			}
 			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeSuperseded && it.Released(row.DetailID) {
 				line.Outcome = invoice.OutcomeApplied // the plan has no release that a person's edit keeps back
 			}
-			line.Columns = columnDiffs(s.Layout.OrDefault(), row.Before, after)
+			line.Columns = columnDiffs(s.Mapping, row.Before, after)
 		}
 		line.Writes, line.Says = line.Outcome == invoice.OutcomeApplied, line.says(mode)
 		d.Lines = append(d.Lines, line)
@@ -160,31 +160,33 @@ func (l LineDiff) says(mode commit.Mode) string {
 
 // rewritten is what a rewrite comes to on a line of which the ledger has the document's content, and the line's values
 // after it.
-func rewritten(it commit.Item, row commit.RowOutcome, values []invoice.Value) (invoice.Outcome, []invoice.Value) {
+func rewritten(
+	m *invoice.Mapping, it commit.Item, row commit.RowOutcome, values []invoice.Value,
+) (invoice.Outcome, []invoice.Value) {
 	if it.Overwrites(row.DetailID) {
 		return invoice.OutcomeApplied, values
 	}
 	tracked := false
-	for i, c := range invoice.Columns() {
+	for i, c := range m.Columns() {
 		tracked = tracked || (c.Table == invoice.Tracking && !row.Before[i].Null)
 	}
-	detail, tracking := invoice.RowHashes(row.Before)
-	if wantDetail, wantTracking := invoice.RowHashes(values); detail != wantDetail ||
+	detail, tracking := m.RowHashes(row.Before)
+	if wantDetail, wantTracking := m.RowHashes(values); detail != wantDetail ||
 		(tracked && tracking != wantTracking) {
 		return invoice.OutcomeEdited, values
 	}
 	values = slices.Clone(values)
-	for i, c := range invoice.Columns() {
-		if c.Name == invoice.StatusColumn && (c.Table == invoice.Detail || tracked) {
+	for i, c := range m.Columns() {
+		if c.Status && (c.Table == invoice.Detail || tracked) {
 			values[i] = row.Before[i] // a rewrite keeps the status
 		}
 	}
 	return invoice.OutcomeApplied, values
 }
 
-func columnDiffs(layout invoice.Layout, before, after []invoice.Value) []ColumnDiff {
+func columnDiffs(m *invoice.Mapping, before, after []invoice.Value) []ColumnDiff {
 	columns := []ColumnDiff{}
-	for i, c := range layout.Columns {
+	for i, c := range m.Columns() {
 		if before[i] != after[i] {
 			columns = append(columns,
 				ColumnDiff{Table: c.Table, Column: c.Name, Before: textOf(before[i]), After: textOf(after[i])})

@@ -172,7 +172,7 @@ func (d *differ) warnings(diff DocumentDiff) string {
 		warnings = append(warnings,
 			fmt.Sprintf(
 				"its retries are spent: the next failure may make it a poison message, which writes %s to %s of its lines",
-				invoice.StatusAIError, invoice.StatusColumn))
+				invoice.StatusAIError, doc.Mapping.Status(invoice.Detail)))
 	}
 	return strings.Join(slices.DeleteFunc(warnings, func(w string) bool { return w == "" }), "; ")
 }

@@ -127,10 +127,10 @@ func (o *Ops) original(ctx context.Context, id string, e EvidenceEpisode) (json.
 	case doc.SysName != o.o.SysName:
 		return nil, doc.State,
 			refused("its document belongs to the environment %q, this app is %q", doc.SysName, o.o.SysName)
-	case e.Metadata.HashVersion != invoice.HashVersion:
+	case e.Metadata.HashVersion != doc.Mapping.Version():
 		return nil, doc.State,
 			refused(
-				"a build with another recipe for the hash of contents stored it, so its content cannot be compared. " +
+				"a build with another mapping stored it, so its content cannot be compared. " +
 					"If it is right: `evidence get` it, and `document submit` the file")
 	case time.Unix(e.Metadata.TS, 0).After(e.At.Add(maxSkew)):
 		return nil, doc.State,

@@ -24,7 +24,7 @@ func (w *world) keepEvidence(original string, resets int) (folder string) {
 	doc := must(invoice.Reader{}.Read(json.RawMessage(original), w.clock))(w.t)
 	folder = commit.EvidenceFolder(doc, time.Unix(int64(resets), 0))
 	w.keepPoison(folder, original,
-		commit.PoisonMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.HashVersion})
+		commit.PoisonMetadata{DocumentID: doc.ID, TS: w.clock.Unix(), HashVersion: invoice.DefaultMapping().Version()})
 	return folder
 }
 
@@ -133,7 +133,7 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		"another folder, later": func(r *runs, folder string) string {
 			r.clock = r.clock.Add(time.Hour)
 			r.keepPoison(folder+"0", result(1, "EVIL CORP", waiting()),
-				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
+				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version()})
 			return "expected content with the hash"
 		},
 		"another environment's document": func(r *runs, _ string) string { // its hash is right: it is of the values
@@ -151,19 +151,19 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		},
 		"another recipe of the hash": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "EVIL CORP", waiting()),
-				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.HashVersion + 1})
+				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version() + 1})
 			return "a build with another recipe for the hash of contents stored it"
 		},
 		"a _ts after the blob": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "good", waiting()),
 				commit.PoisonMetadata{
-					DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.HashVersion,
+					DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.DefaultMapping().Version(),
 				})
 			return "expected the _ts of the document before"
 		},
 		"metadata of another document": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "good", waiting()),
-				commit.PoisonMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.HashVersion})
+				commit.PoisonMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version()})
 			return "its evidence is not complete: metadata.json names another document"
 		},
 		"no error.json": func(r *runs, folder string) string {

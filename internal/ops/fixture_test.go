@@ -195,8 +195,8 @@ func (w *world) status(line int64) string {
 	w.t.Helper()
 	l, ok := w.sink.Line(line)
 	require.True(w.t, ok)
-	for i, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+	for i, c := range invoice.DefaultMapping().Columns() {
+		if c.Table == invoice.Detail && c.Status {
 			return l.Values[i].Text
 		}
 	}

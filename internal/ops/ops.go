@@ -51,9 +51,9 @@ type Stores struct {
 	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure,
 	// throttled, quota.
 	Check func(ctx context.Context) error
-	// Preview is commit.Sink.Apply in mode preview. Layout has this deployment's names of columns.
+	// Preview is commit.Sink.Apply in mode preview. Mapping is that of its statements.
 	Preview func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error)
-	Layout  invoice.Layout
+	Mapping *invoice.Mapping
 }
 
 // Ports are the dependencies of Ops.

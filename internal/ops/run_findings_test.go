@@ -21,7 +21,7 @@ func (r *runs) meddle(line int64, table invoice.Table, column, value string) {
 	l, ok := r.sink.Line(line)
 	require.True(r.t, ok)
 	l.Values = slices.Clone(l.Values)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Table == table && c.Name == column {
 			l.Values[i] = invoice.Of(value)
 		}
@@ -35,7 +35,7 @@ func (r *runs) loseTracking(line int64) {
 	l, ok := r.sink.Line(line)
 	require.True(r.t, ok)
 	l.Tracking, l.Values = false, slices.Clone(l.Values)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Table == invoice.Tracking {
 			l.Values[i] = invoice.Null()
 		}
@@ -44,14 +44,16 @@ func (r *runs) loseTracking(line int64) {
 }
 
 // makerOf and statusOf are values of IVCE_DTL.
-func (r *runs) makerOf(line int64) string  { return r.value(line, "CLN_MFR_AI_NM") }
-func (r *runs) statusOf(line int64) string { return r.value(line, invoice.StatusColumn) }
+func (r *runs) makerOf(line int64) string { return r.value(line, "CLN_MFR_AI_NM") }
+func (r *runs) statusOf(line int64) string {
+	return r.value(line, invoice.DefaultMapping().Status(invoice.Detail))
+}
 
 func (r *runs) value(line int64, column string) string {
 	r.t.Helper()
 	l, ok := r.sink.Line(line)
 	require.True(r.t, ok)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Table == invoice.Detail && c.Name == column {
 			return l.Values[i].Text
 		}
@@ -76,9 +78,9 @@ func (r *runs) broken() {
 	require.Len(r.t, r.startHere(ops.StartRequest{Kind: run.Drain, Why: "x"}).First, 8)
 	r.put(result(5, "e", `{"status":"committed","outcome":"applied"}`))
 	r.meddle(1, invoice.Detail, "CLN_MFR_AI_NM", "somebody's")
-	r.meddle(1, invoice.Detail, invoice.StatusColumn, "BY HAND")
+	r.meddle(1, invoice.Detail, invoice.DefaultMapping().Status(invoice.Detail), "BY HAND")
 	r.meddle(2, invoice.Detail, "CLN_MFR_AI_NM", "not found yet")
-	r.meddle(3, invoice.Detail, invoice.StatusColumn, "BY HAND")
+	r.meddle(3, invoice.Detail, invoice.DefaultMapping().Status(invoice.Detail), "BY HAND")
 	r.loseTracking(3)
 	l, _ := r.sink.Line(4)
 	blank := slices.Repeat([]invoice.Value{invoice.Null()}, len(l.Values))
@@ -169,7 +171,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 					Columns: []ops.ColumnDiff{
 						{Table: invoice.Detail, Column: "CLN_MFR_AI_NM", Before: text("somebody's"), After: text("a")},
 						{
-							Table: invoice.Detail, Column: invoice.StatusColumn,
+							Table: invoice.Detail, Column: invoice.DefaultMapping().Status(invoice.Detail),
 							Before: text("BY HAND"), After: text("RC-AI"),
 						},
 					},

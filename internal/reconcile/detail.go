@@ -25,9 +25,9 @@ func lineDetail(d invoice.Document, line Line) string {
 
 // differing names the columns in which a line is not as its document says, but the status.
 func differing(d invoice.Document, line Line) (names []string) {
-	want := invoice.RowValues(d.Values, d.Main, line.ID)
-	for i, c := range invoice.Columns() {
-		if i < len(line.Values) && line.Values[i] != want[i] && !c.IsStatus() {
+	want := d.Mapping.RowValues(d.Values, d.Main, line.ID)
+	for i, c := range d.Mapping.Columns() {
+		if i < len(line.Values) && line.Values[i] != want[i] && !c.Status && !c.Keep && line.Ledger.has(d.Mapping, i) {
 			names = append(names, string(c.Table)+"."+c.Name)
 		}
 	}
@@ -45,4 +45,9 @@ func linkDetail(d invoice.Document, c Cell, line Line) string {
 		LedgerOlder:  "the line has content of the older document " + line.Ledger.DocumentID,
 	}[c.Ledger]
 	return fmt.Sprintf("%s; the document was committed at %s, rows: %s", has, d.State.CommittedAt, c.Rows)
+}
+
+// has reports whether the version that wrote the line had a column of the mapping.
+func (l Ledger) has(m *invoice.Mapping, place int) bool {
+	return l.HashVersion == m.Version() || (l.Recipe != nil && l.Recipe.Has(place))
 }

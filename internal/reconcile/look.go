@@ -63,7 +63,7 @@ func (l *look) read(ctx context.Context, ids []string) (map[string]invoice.Docum
 	docs := map[string]invoice.Document{}
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), documentsAStep) {
 		charge, unreadable := 0.0, false
-		q := commit.Query{IDs: chunk, Members: invoice.Members(), Size: commit.MaxPage}
+		q := commit.Query{IDs: chunk, Members: l.Reader.Mapping.Members(), Size: commit.MaxPage}
 		err := commit.Each(ctx, l.p.Finder, q, func(page commit.Page) (bool, error) {
 			for _, raw := range page.Documents {
 				doc, ok := l.document(raw)

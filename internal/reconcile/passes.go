@@ -116,7 +116,7 @@ func (w *oneStep) page(ctx context.Context, at position) (docs []invoice.Documen
 		return slices.Collect(maps.Values(found)), next, err
 	}
 	found, err := w.p.Finder.Find(ctx, commit.Query{
-		SysName: w.o.SysName, From: at.From, To: at.To, Members: invoice.Members(), Size: documentsAStep,
+		SysName: w.o.SysName, From: at.From, To: at.To, Members: w.Reader.Mapping.Members(), Size: documentsAStep,
 	}, at.Continuation)
 	if err != nil {
 		return nil, nil, err

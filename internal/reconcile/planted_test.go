@@ -135,7 +135,7 @@ func (w *world) harmless(lines ...int64) {
 	for i, line := range lines {
 		switch i % 4 {
 		case 0:
-			w.edit(line, invoice.StatusColumn, "CC-ENR")
+			w.edit(line, invoice.DefaultMapping().Status(invoice.Detail), "CC-ENR")
 		case 1:
 			w.edit(line, "UPC_CD", "1")
 			w.audited(sysName, w.idOf(line))

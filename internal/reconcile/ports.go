@@ -50,7 +50,7 @@ type Line struct {
 	Rows   RowState
 	// RowHash identifies both rows, status included; empty when both are missing.
 	RowHash string
-	// Values are those of both rows, aligned with invoice.Columns(); nil without a detail row. Tracking values are NULL
+	// Values are those of both rows, aligned with Mapping.Columns; nil without a detail row. Tracking values are NULL
 	// without a tracking row.
 	Values []invoice.Value
 }
@@ -66,6 +66,8 @@ type Ledger struct {
 	// Hash and HashVersion identify the content; zero for a failure mark.
 	Hash        string
 	HashVersion int
+	// Recipe makes the hashes of HashVersion; nil if the mapping in use cannot.
+	Recipe *invoice.Recipe
 	// WriteID is another one after each write.
 	WriteID string
 }
@@ -88,7 +90,7 @@ const (
 	// RowsArchived: there is no detail row, and the line was written longer ago than the user keeps rows.
 	RowsArchived RowState = "archived"
 	// RowsUnknown: the detail row is there, and the ledger does not say what was written: no ledger row, a mark, an
-	// adopted line, another HashVersion.
+	// adopted line, a HashVersion that the mapping in use cannot compare.
 	RowsUnknown RowState = "unknown"
 )
 

@@ -48,8 +48,8 @@ const (
 	// LedgerNewer and LedgerOlder: it names a newer document, or an older one.
 	LedgerNewer LedgerState = "newer"
 	LedgerOlder LedgerState = "older"
-	// LedgerUnknown: it names this document, and its content cannot be compared: another HashVersion, an adoption
-	// without proof, another version, or a document that is gone.
+	// LedgerUnknown: it names this document, and its content cannot be compared: a HashVersion
+	// without a Recipe, an adoption without proof, another version, or a document that is gone.
 	LedgerUnknown LedgerState = "unknown"
 	// LedgerDropped: it names a document that was committed and does not name the line. Only SubjectLeft has it.
 	LedgerDropped LedgerState = "dropped"
@@ -114,9 +114,17 @@ func LedgerStateOf(d invoice.Document, l Ledger) LedgerState {
 		return LedgerNewer
 	case l.Version.Key != d.Version.Key:
 		return LedgerOlder
-	case l.Version != d.Version || l.HashVersion != invoice.HashVersion: // also adopt.Unproven
+	case l.Version != d.Version:
 		return LedgerUnknown
-	case l.Hash == d.Hash:
+	}
+	hash, known := d.Hash, l.HashVersion == d.Mapping.Version()
+	if !known && l.Recipe != nil { // else also adopt.Unproven
+		hash, known = l.Recipe.ContentHash(d)
+	}
+	switch {
+	case !known:
+		return LedgerUnknown
+	case l.Hash == hash:
 		return LedgerSame
 	}
 	return LedgerOther

@@ -234,7 +234,7 @@ func TestStatesOfALedgerRow(t *testing.T) {
 	d := doc(func(*invoice.Document) {})
 	row := func(change func(*Ledger)) Ledger {
 		l := Ledger{
-			Outcome: "applied", Version: d.Version, DocumentID: d.ID, Hash: d.Hash, HashVersion: invoice.HashVersion,
+			Outcome: "applied", Version: d.Version, DocumentID: d.ID, Hash: d.Hash, HashVersion: invoice.DefaultMapping().Version(),
 		}
 		change(&l)
 		return l

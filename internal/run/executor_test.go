@@ -434,7 +434,7 @@ func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 			for line := int64(1); line <= 5; line++ {
 				l, _ := w.sink.Line(line)
 				l.Values = slices.Clone(l.Values)
-				for i, c := range invoice.Columns() {
+				for i, c := range invoice.DefaultMapping().Columns() {
 					if c.Table == invoice.Detail && c.Name == "CLN_MFR_AI_NM" {
 						l.Values[i] = invoice.Of(l.Values[i].Text + " ") // a trailing blank is an edit
 					}

@@ -212,7 +212,7 @@ func (w *world) maker(line int) string {
 	w.t.Helper()
 	l, ok := w.sink.Line(int64(line))
 	require.True(w.t, ok)
-	for i, c := range invoice.Columns() {
+	for i, c := range invoice.DefaultMapping().Columns() {
 		if c.Table == invoice.Detail && c.Name == "CLN_MFR_AI_NM" {
 			return l.Values[i].Text
 		}

@@ -18,7 +18,7 @@ import (
 func TestEachListBesideATableIsKnown(t *testing.T) {
 	const table, filled = "the table", "a document that test/fill completes: no edit"
 	columns, members, settings, numbers := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, c := range invoice.Columns() {
+	for _, c := range invoice.DefaultMapping().Columns() {
 		columns[c.Name] = true
 		if _, member, ok := strings.Cut(c.Path, "."); ok {
 			members[member] = true

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqlservertest"
 )
 
@@ -164,7 +165,7 @@ func sameRows(t *testing.T, e *engine, ways []way) {
 		}
 		var rows []string
 		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			rows = append(rows, dump(t, e.db, fmt.Sprintf("SELECT * FROM %s ORDER BY %s", table, invoice.KeyColumn))...)
+			rows = append(rows, dump(t, e.db, fmt.Sprintf("SELECT * FROM %s ORDER BY %s", table, mapping.InUse().Key(invoice.Detail)))...)
 		}
 		if want == nil {
 			want = rows

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/fill"
+	"sqlwriter/test/mapping"
 )
 
 // duplicates is how many lines a document has beside its main line; linesOf counts both.
@@ -92,7 +93,7 @@ func stamp(t time.Time) string { return t.Format("2006-01-02 15:04:05.000000-07:
 // valueBytes is how long the values of a document's main line are together, as UTF-8.
 func valueBytes(d doc) int {
 	n := 0
-	for _, v := range invoice.RowValues(d.item.Values, d.item.Main, d.item.Main) {
+	for _, v := range mapping.InUse().RowValues(d.item.Values, d.item.Main, d.item.Main) {
 		n += len(v.Text)
 	}
 	return n

@@ -17,6 +17,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // files are the rivals' statements, written by hand; the column table gives their columns. They do not follow the
@@ -31,7 +32,7 @@ func text(t testing.TB, name string) string {
 	list := func(places []int, form string) string {
 		parts := make([]string, len(places))
 		for i, p := range places {
-			c := invoice.Columns()[p]
+			c := mapping.InUse().Columns()[p]
 			parts[i] = strings.NewReplacer("NAME", c.Name, "TYPE", columnType(c), "PLACE",
 				strconv.Itoa(i+1)).Replace(form)
 		}
@@ -54,7 +55,7 @@ func text(t testing.TB, name string) string {
 // places finds columns in the column table.
 func places(belongs func(c invoice.Column) bool) []int {
 	var list []int
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if belongs(c) {
 			list = append(list, i)
 		}
@@ -79,13 +80,13 @@ type member func(c invoice.Column, v invoice.Value) any
 
 // bareRequest makes the encoder of the bare statements' parameter.
 func bareRequest(m member) func(docs []doc) (string, error) {
-	columns, ofDocument, ofLine := invoice.Columns(), once(false), once(true)
+	columns, ofDocument, ofLine := mapping.InUse().Columns(), once(false), once(true)
 	return func(docs []doc) (string, error) {
 		request := make([][]any, 0, len(docs))
 		for _, d := range docs {
 			lines := make([][]any, 0, linesOf)
 			for _, id := range lineIDs(d.item) {
-				values, line := invoice.RowValues(d.item.Values, d.item.Main, id), []any{id}
+				values, line := mapping.InUse().RowValues(d.item.Values, d.item.Main, id), []any{id}
 				for _, p := range ofLine {
 					line = append(line, m(columns[p], values[p]))
 				}
@@ -125,8 +126,8 @@ const (
 // newOriginal makes the statements; their parameters are mark and a number from 1 on, the first being the key.
 func newOriginal(mark string) original {
 	var o original
-	sets, names, marks := map[invoice.Table][]string{}, []string{invoice.KeyColumn}, []string{mark + "1"}
-	for i, c := range invoice.Columns() {
+	sets, names, marks := map[invoice.Table][]string{}, []string{mapping.InUse().Key(invoice.Detail)}, []string{mark + "1"}
+	for i, c := range mapping.InUse().Columns() {
 		sets[c.Table] = append(sets[c.Table], fmt.Sprintf("%s = %s%d", c.Name, mark, len(sets[c.Table])+2))
 		if c.Table == invoice.Detail {
 			o.columns[updateDetail] = append(o.columns[updateDetail], i)
@@ -137,7 +138,7 @@ func newOriginal(mark string) original {
 	}
 	o.columns[insertTracking] = o.columns[updateTracking]
 	update := func(t invoice.Table) string {
-		return fmt.Sprintf("UPDATE %s SET %s WHERE %s = %s1", t, strings.Join(sets[t], ", "), invoice.KeyColumn, mark)
+		return fmt.Sprintf("UPDATE %s SET %s WHERE %s = %s1", t, strings.Join(sets[t], ", "), mapping.InUse().Key(invoice.Detail), mark)
 	}
 	o.texts = [3]string{update(invoice.Detail), update(invoice.Tracking), fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)",
 		invoice.Tracking, strings.Join(names, ", "), strings.Join(marks, ", "))}
@@ -160,7 +161,7 @@ func (o original) way(t testing.TB, db *sql.Conn, m member) way {
 	for i, text := range o.texts {
 		prepared[i] = prepare(t, db, text)
 	}
-	columns := invoice.Columns()
+	columns := mapping.InUse().Columns()
 	line := func(ctx context.Context, id int64, values []invoice.Value) error {
 		run := func(statement int) (int64, error) {
 			args := append(make([]any, 0, 1+len(o.columns[statement])), id)
@@ -189,7 +190,7 @@ func (o original) way(t testing.TB, db *sql.Conn, m member) way {
 	return way{name: rowByRow, call: 1, write: func(ctx context.Context, docs []doc) error {
 		return inTx(ctx, db, func() error {
 			for _, id := range lineIDs(docs[0].item) {
-				if err := line(ctx, id, invoice.RowValues(docs[0].item.Values, docs[0].item.Main, id)); err != nil {
+				if err := line(ctx, id, mapping.InUse().RowValues(docs[0].item.Values, docs[0].item.Main, id)); err != nil {
 					return err
 				}
 			}

@@ -20,6 +20,7 @@ import (
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqlitetest"
 	"sqlwriter/test/sqlservertest"
 )
@@ -275,7 +276,7 @@ const ledgerTable = "sqlwriter.ledger"
 func (s statements) copies(t testing.TB, table string, line, from, n int64) {
 	t.Helper()
 	key, others := "IVCE_DTL_UID", []string{}
-	for _, c := range invoice.Columns() {
+	for _, c := range mapping.InUse().Columns() {
 		if string(c.Table) == table {
 			others = append(others, c.Name)
 		}

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/mapping"
 )
 
 // odd is a document, and what a diff must say of it before the write.
@@ -162,7 +163,7 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 	line = next(0)
 	id = written(line, nil)
 	w.db.ledger(w, markedLine, line)
-	w.db.set(w, invoice.Detail, invoice.StatusColumn, invoice.StatusAIError, line)
+	w.db.set(w, invoice.Detail, mapping.InUse().Status(invoice.Detail), invoice.StatusAIError, line)
 	again(id)
 	applied("a failure mark before", id, 1)
 
@@ -224,14 +225,14 @@ func plantOdd(w *world) (all []odd, lines []int64) {
 
 	line = next(0)
 	written(line, nil)
-	w.db.set(w, invoice.Detail, invoice.StatusColumn, steward, line)
+	w.db.set(w, invoice.Detail, mapping.InUse().Status(invoice.Detail), steward, line)
 	// both statuses, RQST_TS
 	applied("a steward's status, newer content",
 		put(idOf(line), line, map[string]any{"invoice_line_status": "RC-AI"}), 3)
 
 	line = next(0)
 	id = written(line, nil)
-	w.db.set(w, invoice.Detail, invoice.StatusColumn, steward, line)
+	w.db.set(w, invoice.Detail, mapping.InUse().Status(invoice.Detail), steward, line)
 	again(id)
 	add(odd{
 		name: "a steward's status, the same content", id: id, taken: true, outcome: invoice.OutcomeUnchanged, differ: 1,
@@ -349,7 +350,7 @@ func (w *world) values(lines []int64) map[change]*string {
 	w.Helper()
 	all := map[change]*string{}
 	for id, l := range w.lines(lines...) {
-		for i, c := range invoice.Columns() {
+		for i, c := range mapping.InUse().Columns() {
 			if i < len(l.Values) && !l.Values[i].Null {
 				all[change{id, string(c.Table), c.Name}] = &l.Values[i].Text
 			}

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/mapping"
 )
 
 // The columns that people edit here.
@@ -124,7 +125,7 @@ func (p *plan) plant(k int) {
 	}
 	// A steward worked on a line, then it lost its tracking row: its status stays.
 	p.reviewed = p.take(k)
-	p.db.set(p, detail, invoice.StatusColumn, steward, p.reviewed...)
+	p.db.set(p, detail, mapping.InUse().Status(detail), steward, p.reviewed...)
 	p.db.remove(p, tracking, p.reviewed...)
 	for _, line := range p.reviewed {
 		p.line(reconcile.TrackingMissing, idOf(line), line)
@@ -163,7 +164,7 @@ func (p *plan) plant(k int) {
 
 	// Stewards: the status leaves DS1.
 	stewards := p.take(20 * k)
-	p.db.set(p, detail, invoice.StatusColumn, steward, stewards...)
+	p.db.set(p, detail, mapping.InUse().Status(detail), steward, stewards...)
 	p.lines[reconcile.Reviewed] += len(stewards)
 	p.keeps(stewards...)
 
@@ -207,7 +208,7 @@ func (p *plan) plantStale(k int) {
 	// The lines of a committed document have its failure mark. A rewrite could mend them, if a person wants it.
 	for _, line := range p.single(2 * k) {
 		p.db.ledger(p, markedLine, line)
-		p.db.set(p, invoice.Detail, invoice.StatusColumn, invoice.StatusAIError, line)
+		p.db.set(p, invoice.Detail, mapping.InUse().Status(invoice.Detail), invoice.StatusAIError, line)
 		p.touch(idOf(line))
 		p.link(reconcile.Stale, idOf(line), line)
 		p.keeps(line)
@@ -398,7 +399,7 @@ func planted(w *world) {
 		require.Contains(w, []reconcile.RowState{reconcile.RowsSame, reconcile.RowsReviewed}, l.Rows, "line %d", line)
 		require.Equal(w, want, value(l, invoice.Detail, maker), "line %d", line)
 		if slices.Contains(p.reviewed, line) {
-			require.Equal(w, steward, value(l, invoice.Detail, invoice.StatusColumn), "line %d", line)
+			require.Equal(w, steward, value(l, invoice.Detail, mapping.InUse().Status(invoice.Detail)), "line %d", line)
 		}
 	}
 	w.pass(day)

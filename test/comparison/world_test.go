@@ -23,6 +23,7 @@ import (
 	"sqlwriter/internal/run"
 	"sqlwriter/test/fill"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 const (
@@ -249,7 +250,7 @@ func (w *world) lines(ids ...int64) map[int64]reconcile.Line {
 
 // value is a column of a line.
 func value(l reconcile.Line, table invoice.Table, column string) string {
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Table == table && c.Name == column && i < len(l.Values) {
 			return l.Values[i].Text
 		}

@@ -10,6 +10,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 func adoptPage(s *ledgerTest) {
@@ -97,7 +98,7 @@ func adoptGuard(s *ledgerTest) {
 		recipe  int
 	}
 	const us = 1000
-	v := invoice.HashVersion
+	v := mapping.InUse().Version()
 	row := func(line int64, d side) adopt.Row {
 		r := adopt.Row{
 			Line: line, Version: invoice.Version{US: us, Key: invoice.Key("a")}, DocumentID: "a",

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // FinderHarness has the port under test and the functions that TestFinder needs around it.
@@ -439,7 +440,7 @@ func findMembers(t *testing.T, h FinderHarness) {
 		h.Put(t, doc)
 	}
 	q := inStatus()
-	q.Members, q.Size = invoice.Members(), 2
+	q.Members, q.Size = mapping.InUse().Members(), 2
 	found := find(t, h.Finder, q)
 	require.Len(t, found, len(docs))
 	now := time.Now()

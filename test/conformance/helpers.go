@@ -13,26 +13,27 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // doc makes an item with content of its own: two items have the same values exactly if content is the same.
 func doc(id string, us, ts int64, content string, lines ...int64) commit.Item {
 	return commit.Item{
 		DocumentID: id, Version: invoice.Version{US: us, Key: invoice.Key(id)}, SourceTS: ts,
-		Hash: invoice.Key(fmt.Sprint(content, lines)), HashVersion: invoice.HashVersion,
+		Hash: invoice.Key(fmt.Sprint(content, lines)), HashVersion: mapping.InUse().Version(),
 		Main: lines[0], Duplicates: lines[1:], Values: contentValues(content),
 	}
 }
 
 // mark makes the failure mark of an item.
 func mark(it commit.Item) commit.Item {
-	it.FailureMark, it.Values = true, invoice.MarkValues()
+	it.FailureMark, it.Values = true, mapping.InUse().MarkValues()
 	return it
 }
 
 // contentValues makes one value for each column that a document fills, all of them drawn from content.
 func contentValues(content string) []invoice.Value {
-	columns := invoice.Columns()
+	columns := mapping.InUse().Columns()
 	values := make([]invoice.Value, len(columns))
 	digits := invoice.Key(content) // hex
 	for place, c := range columns {
@@ -67,9 +68,9 @@ func contentValues(content string) []invoice.Value {
 
 // firstOf is the place of the first column that takes the same value of a document as the column at a place.
 func firstOf(place int) int {
-	columns := invoice.Columns()
+	columns := mapping.InUse().Columns()
 	return slices.IndexFunc(columns, func(c invoice.Column) bool {
-		return c.Source == columns[place].Source && c.Path == columns[place].Path
+		return c.SameValue(columns[place])
 	})
 }
 
@@ -127,7 +128,7 @@ func (s *sinkTest) holds(it commit.Item, lines ...int64) {
 		lines = linesOf(it)
 	}
 	for _, line := range lines {
-		want := SinkRow{Detail: true, Tracking: true, Values: invoice.RowValues(it.Values, it.Main, line)}
+		want := SinkRow{Detail: true, Tracking: true, Values: mapping.InUse().RowValues(it.Values, it.Main, line)}
 		require.Equal(s, want, s.h.Row(s, line), "line %d, of %s", line, it.DocumentID)
 		l, ok := s.h.Ledger(s, line)
 		require.True(s, ok, "line %d is in the ledger", line)
@@ -142,7 +143,7 @@ func ledgerOf(it commit.Item, line int64) LedgerRow {
 			Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Outcome: "failed",
 		}
 	}
-	detail, tracking := invoice.RowHashes(invoice.RowValues(it.Values, it.Main, line))
+	detail, tracking := mapping.InUse().RowHashes(mapping.InUse().RowValues(it.Values, it.Main, line))
 	return LedgerRow{
 		Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Hash: it.Hash,
 		HashVersion: it.HashVersion,

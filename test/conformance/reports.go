@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/mapping"
 )
 
 // ReportsSysName is the environment that the reports under test are about.
@@ -589,8 +590,8 @@ func (r *reportsTest) keyed(of string, line int64, manufacturer, part, code, uns
 	r.AddLines(r, line)
 	it := doc(fmt.Sprint("doc ", line), line, 5, "x", line)
 	texts := map[string]string{"manufacturer_name": manufacturer, "part_number": part, "unspsc": code}
-	for i, c := range invoice.Columns() {
-		member := strings.TrimPrefix(c.Path, "process_output.")
+	for i, c := range mapping.InUse().Columns() {
+		member := strings.TrimPrefix(c.Paths[0], "process_output.")
 		text, chosen := texts[member]
 		if of, ok := strings.CutSuffix(member, "_confidence"); ok {
 			text, chosen = "0.8000", true

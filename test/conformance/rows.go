@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/test/mapping"
 )
 
 // TestRows checks an implementation of reconcile.Rows against the port's contract. The harness has Rows. open makes a
@@ -146,7 +147,7 @@ func rowsSame(s *sinkTest) {
 		require.NotEmpty(s, l.Ledger.WriteID)
 		require.NotEmpty(s, l.RowHash)
 		require.Equal(s, reconcile.Line{
-			ID: id, Rows: reconcile.RowsSame, RowHash: l.RowHash, Values: invoice.RowValues(a.Values, 1, id),
+			ID: id, Rows: reconcile.RowsSame, RowHash: l.RowHash, Values: mapping.InUse().RowValues(a.Values, 1, id),
 			Ledger: reconcile.Ledger{
 				Outcome: "applied", Version: a.Version, DocumentID: "a", SysName: sysName, SourceTS: 5, Hash: a.Hash,
 				HashVersion: a.HashVersion,
@@ -167,7 +168,7 @@ func rowsReviewed(s *sinkTest) {
 			a.Overwrite = linesOf(a)
 			s.givesIn(commit.Rewrite, []string{"applied(applied applied)"}, a)
 			s.are(reconcile.RowsSame, 1, 2)
-			s.change(2, table, invoice.StatusColumn, status)
+			s.change(2, table, mapping.InUse().Status(table), status)
 			s.are(reconcile.RowsReviewed, 2)
 			s.are(reconcile.RowsSame, 1)
 			s.edit(2)
@@ -232,11 +233,11 @@ func rowsNoTracking(s *sinkTest) {
 	for _, id := range []int64{1, 2, 3} {
 		s.h.SetRow(s, id, withoutTracking(s.h.Row(s, id)))
 	}
-	s.change(2, invoice.Detail, invoice.StatusColumn, invoice.Of("BY HAND"))
+	s.change(2, invoice.Detail, mapping.InUse().Status(invoice.Detail), invoice.Of("BY HAND"))
 	s.edit(3)
 	s.are(reconcile.RowsNoTracking, 1, 2)
 	s.are(reconcile.RowsEdited, 3)
-	require.Equal(s, withoutTracking(SinkRow{Values: invoice.RowValues(a.Values, 1, 1)}).Values, s.line(1).Values)
+	require.Equal(s, withoutTracking(SinkRow{Values: mapping.InUse().RowValues(a.Values, 1, 1)}).Values, s.line(1).Values)
 	a.Overwrite = linesOf(a)
 	s.givesIn(commit.Rewrite, []string{"applied(applied applied applied)"}, a)
 	s.are(reconcile.RowsSame, 1, 2, 3)
@@ -342,7 +343,7 @@ func rowsValues(s *sinkTest) {
 		})
 		s.gives(a, "applied(applied applied)")
 		s.are(reconcile.RowsSame, 1, 2)
-		require.Equal(s, invoice.RowValues(a.Values, 1, 2), s.line(2).Values)
+		require.Equal(s, mapping.InUse().RowValues(a.Values, 1, 2), s.line(2).Values)
 	}
 	for n, decimal := range []string{"0.0000", "1.0000", "0.9500", "0.1000", "0.9999", "0.0001", "0.3333"} {
 		a := with(doc("a", int64(100+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
@@ -350,7 +351,7 @@ func rowsValues(s *sinkTest) {
 		})
 		s.gives(a, "applied(applied applied)")
 		s.are(reconcile.RowsSame, 1, 2)
-		require.Equal(s, invoice.RowValues(a.Values, 1, 2), s.line(2).Values)
+		require.Equal(s, mapping.InUse().RowValues(a.Values, 1, 2), s.line(2).Values)
 	}
 	for n, at := range []string{
 		"1970-01-01T00:00:00.000000Z", "2025-12-17T16:30:15.000001Z", "2024-02-29T23:59:59.999999Z",
@@ -368,7 +369,7 @@ func rowsValues(s *sinkTest) {
 	s.gives(a, "applied(applied applied)")
 	s.are(reconcile.RowsSame, 1, 2)
 	a = doc("a", 301, 5, "x", 1, 2)
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if !c.Required {
 			a.Values[i] = invoice.Null()
 		}
@@ -436,8 +437,8 @@ func rowsHashes(s *sinkTest) {
 		column string
 		v      invoice.Value
 	}{
-		{invoice.Detail, invoice.StatusColumn, invoice.Of("BY HAND")},
-		{invoice.Tracking, invoice.StatusColumn, invoice.Of("BY HAND")},
+		{invoice.Detail, mapping.InUse().Status(invoice.Detail), invoice.Of("BY HAND")},
+		{invoice.Tracking, mapping.InUse().Status(invoice.Tracking), invoice.Of("BY HAND")},
 		{invoice.Detail, "UPC_CD", invoice.Null()},
 		{invoice.Detail, "UPC_CD", invoice.Of("")},
 		{invoice.Tracking, "UPC_CD", invoice.Null()},
@@ -572,7 +573,7 @@ func rowsBesideWriter(s *sinkTest) {
 		looks++
 		for _, l := range lines {
 			require.Equal(s, reconcile.RowsSame, l.Rows, "line %d between two writes", l.ID)
-			want := invoice.RowValues(contentValues(fmt.Sprint("x", l.Ledger.SourceTS)), 1, l.ID)
+			want := mapping.InUse().RowValues(contentValues(fmt.Sprint("x", l.Ledger.SourceTS)), 1, l.ID)
 			require.Equal(s, want, l.Values, "line %d has the content that the ledger names", l.ID)
 		}
 		scanned, err := rows.Scan(s.Context(), 0, reconcile.MaxScan)

@@ -145,7 +145,7 @@ type Inside struct {
 type SinkRow struct {
 	// Detail and Tracking say which of the two rows exist.
 	Detail, Tracking bool
-	// Values are aligned with invoice.Columns(); NULL where the row does not exist.
+	// Values are aligned with Mapping.Columns; NULL where the row does not exist.
 	Values []invoice.Value
 }
 

@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 // historyCases: random histories, step by step against the oracle, and many writers at once.
@@ -85,7 +86,7 @@ func (h *history) item() commit.Item {
 		it = otherRecipe(it)
 	}
 	for _, line := range linesOf(it) {
-		h.contents[contentKey(it.DocumentID, it.Hash, line)] = invoice.RowValues(it.Values, it.Main, line)
+		h.contents[contentKey(it.DocumentID, it.Hash, line)] = mapping.InUse().RowValues(it.Values, it.Main, line)
 	}
 	if rapid.IntRange(0, 4).Draw(h.rt, "mark") == 0 {
 		return mark(it)
@@ -115,7 +116,7 @@ func (h *history) edit() {
 	row := h.h.Row(h.sinkTest, line)
 	place := rapid.SampledFrom(written(func(c invoice.Column) bool { return c.Kind == invoice.Text })).Draw(
 		h.rt, "edited column")
-	switch table := invoice.Columns()[place].Table; {
+	switch table := mapping.InUse().Columns()[place].Table; {
 	case table == invoice.Detail || row.Tracking && rapid.Bool().Draw(h.rt, "tracking row stays"):
 		row.Values = slices.Clone(row.Values)
 		row.Values[place] = invoice.Of(rapid.SampledFrom([]string{"", "x", "X", "x "}).Draw(h.rt, "edited text"))
@@ -140,7 +141,7 @@ func (h *history) adoptOne() {
 		return
 	}
 	l := ledgerOf(it, line)
-	values := invoice.RowValues(it.Values, it.Main, line)
+	values := mapping.InUse().RowValues(it.Values, it.Main, line)
 	h.h.SetRow(h.sinkTest, line, SinkRow{Detail: true, Tracking: true, Values: values})
 	h.oracle.SetLine(line, inmem.Line{Tracking: true, Values: values})
 	l.Outcome, l.DetailHash, l.TrackingHash = inmem.OutcomeAdopted, "", ""
@@ -237,8 +238,8 @@ func (h *history) compare(line int64) {
 
 func butForStatus(values []invoice.Value) []invoice.Value {
 	values = slices.Clone(values)
-	for i, c := range invoice.Columns() {
-		if c.IsStatus() {
+	for i, c := range mapping.InUse().Columns() {
+		if c.Status {
 			values[i] = invoice.Null()
 		}
 	}

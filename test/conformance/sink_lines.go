@@ -7,6 +7,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // lineCases: missing lines, many duplicates, batches of all sizes, and ids that look alike.
@@ -160,7 +161,7 @@ func trackingPresentAndAbsent(s *sinkTest) {
 	s.holds(a)
 	gone := s.h.Row(s, 3)
 	gone.Tracking = false
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Table == invoice.Tracking {
 			gone.Values[i] = invoice.Null()
 		}

@@ -7,6 +7,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // markCases: a failure mark writes one status, and never over content that is there after all.
@@ -32,8 +33,8 @@ func markCases() []sinkCase {
 // withStatus is a row with a mark on it.
 func withStatus(r SinkRow) SinkRow {
 	r.Values = slices.Clone(r.Values)
-	for i, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.IsStatus() {
+	for i, c := range mapping.InUse().Columns() {
+		if c.Table == invoice.Detail && c.Status {
 			r.Values[i] = invoice.Of(invoice.StatusAIError)
 		}
 	}

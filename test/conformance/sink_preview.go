@@ -7,6 +7,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // previewCases: a preview foretells a write and writes nothing.
@@ -77,13 +78,13 @@ func previewValues(s *sinkTest) {
 	a := doc("a", 10, 5, "x", 1)
 	r := s.givesIn(commit.Preview, []string{"applied(applied)"}, a)[0].Rows[0]
 	require.Equal(s, nullValues(), r.Before)
-	require.Equal(s, invoice.RowValues(a.Values, 1, 1), r.After)
+	require.Equal(s, mapping.InUse().RowValues(a.Values, 1, 1), r.After)
 	s.gives(a, "applied(applied)")
 	edited := s.edit(1)
 	r = s.givesIn(commit.Preview, []string{"unchanged(unchanged)"}, a)[0].Rows[0]
 	require.Equal(s, edited.Values, r.Before)
 	require.Equal(s, edited.Values, r.After)
-	require.Equal(s, invoice.RowValues(a.Values, 1, 1), r.Want, "what the item wants and does not get")
+	require.Equal(s, mapping.InUse().RowValues(a.Values, 1, 1), r.Want, "what the item wants and does not get")
 	r = s.givesIn(commit.Preview, []string{"applied(applied)"}, mark(doc("a", 10, 6, "y", 1)))[0].Rows[0]
 	require.Equal(s, edited.Values, r.Before)
 	require.Equal(s, withStatus(edited).Values, r.After)
@@ -99,8 +100,8 @@ func previewWinner(s *sinkTest) {
 	a, b := doc("a", 10, 5, "x", 1), doc("b", 11, 5, "y", 1)
 	for _, items := range [][]commit.Item{{a, b}, {b, a}} {
 		for i, o := range s.apply(commit.Preview, items...) {
-			require.Equal(s, invoice.RowValues(b.Values, 1, 1), o.Rows[0].After, "of %s", o.DocumentID)
-			require.Equal(s, invoice.RowValues(items[i].Values, 1, 1), o.Rows[0].Want, "of %s", o.DocumentID)
+			require.Equal(s, mapping.InUse().RowValues(b.Values, 1, 1), o.Rows[0].After, "of %s", o.DocumentID)
+			require.Equal(s, mapping.InUse().RowValues(items[i].Values, 1, 1), o.Rows[0].Want, "of %s", o.DocumentID)
 		}
 	}
 	require.False(s, slices.ContainsFunc(s.h.Row(s, 1).Values, func(v invoice.Value) bool { return !v.Null }))

@@ -9,6 +9,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // rewriteCases: a rewrite leaves alone what a person edited and what cannot be compared, and keeps a steward's status.
@@ -72,7 +73,7 @@ func rewriteCases() []sinkCase {
 
 // place is a column's place in the column table.
 func place(table invoice.Table, name string) int {
-	return slices.IndexFunc(invoice.Columns(), func(c invoice.Column) bool {
+	return slices.IndexFunc(mapping.InUse().Columns(), func(c invoice.Column) bool {
 		return c.Table == table && c.Name == name
 	})
 }
@@ -90,16 +91,16 @@ func (s *sinkTest) change(line int64, table invoice.Table, name string, v invoic
 func (s *sinkTest) setStatus(line int64, status string) {
 	s.Helper()
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-		s.change(line, table, invoice.StatusColumn, invoice.Of(status))
+		s.change(line, table, mapping.InUse().Status(table), invoice.Of(status))
 	}
 }
 
 // hasStatus requires that a line has an item's content but for the status.
 func (s *sinkTest) hasStatus(it commit.Item, line int64, status string) {
 	s.Helper()
-	values := invoice.RowValues(it.Values, it.Main, line)
-	for i, c := range invoice.Columns() {
-		if c.IsStatus() {
+	values := mapping.InUse().RowValues(it.Values, it.Main, line)
+	for i, c := range mapping.InUse().Columns() {
+		if c.Status {
 			values[i] = invoice.Of(status)
 		}
 	}
@@ -111,7 +112,7 @@ func (s *sinkTest) hasStatus(it commit.Item, line int64, status string) {
 
 func withoutTracking(row SinkRow) SinkRow {
 	row.Tracking, row.Values = false, slices.Clone(row.Values)
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Table == invoice.Tracking {
 			row.Values[i] = invoice.Null()
 		}
@@ -222,8 +223,8 @@ func rewriteTrackingGone(s *sinkTest) {
 	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
 	s.rewrites(a, "applied(applied applied)")
 	s.holds(a, 2)
-	kept := invoice.RowValues(a.Values, a.Main, 1)
-	kept[place(invoice.Detail, invoice.StatusColumn)] = invoice.Of("BY HAND")
+	kept := mapping.InUse().RowValues(a.Values, a.Main, 1)
+	kept[place(invoice.Detail, mapping.InUse().Status(invoice.Detail))] = invoice.Of("BY HAND")
 	require.Equal(s, SinkRow{Detail: true, Tracking: true, Values: kept}, s.h.Row(s, 1),
 		"the new row has no status to keep")
 	s.h.SetRow(s, 1, withoutTracking(s.h.Row(s, 1)))
@@ -244,7 +245,7 @@ func rewriteTrackingGoneAndEdit(s *sinkTest) {
 	s.edit(1)
 	emptied := s.h.Row(s, 2) // a tracking row without values is there, so it was edited
 	emptied.Values = slices.Clone(emptied.Values)
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Table == invoice.Tracking {
 			emptied.Values[i] = invoice.Null()
 		}
@@ -340,7 +341,7 @@ func rewriteAdopted(s *sinkTest) {
 	a, b := doc("a", 10, 5, "x", 1), doc("b", 10, 5, "x", 2)
 	s.adopt(a)
 	s.adopt(b)
-	s.h.SetRow(s, 1, SinkRow{Detail: true, Tracking: true, Values: invoice.RowValues(contentValues("old"), 1, 1)})
+	s.h.SetRow(s, 1, SinkRow{Detail: true, Tracking: true, Values: mapping.InUse().RowValues(contentValues("old"), 1, 1)})
 	s.setStatus(1, "BY HAND")
 	s.allowed(a)
 	s.hasStatus(a, 1, "BY HAND")
@@ -541,7 +542,7 @@ func rewriteOddColumns(s *sinkTest) {
 		"2025-12-17T16:30:15.123456Z", "2025-12-17T23:59:59.999999Z", "2025-12-17T16:30:15.005000Z",
 		"2025-12-17T16:30:15.000000Z",
 	} {
-		for i, c := range invoice.Columns() {
+		for i, c := range mapping.InUse().Columns() {
 			switch {
 			case c.Kind == invoice.Time:
 				a.Values[i] = invoice.Of(stamp)

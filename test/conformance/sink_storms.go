@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 // stormTime bounds how long storms are made. What was drawn for a storm is rapid's to repeat; how its writers
@@ -248,7 +249,7 @@ func (st *storm) named(line int64, row SinkRow, l LedgerRow) {
 		return
 	}
 	require.Equal(st.rt, ledgerOf(it, line), l)
-	require.Equal(st.rt, invoice.RowValues(it.Values, it.Main, line), row.Values,
+	require.Equal(st.rt, mapping.InUse().RowValues(it.Values, it.Main, line), row.Values,
 		"line %d holds what the ledger names", line)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // valueCases: what is stored is what was sent, to the letter.
@@ -34,7 +35,7 @@ func valueCases() []sinkCase {
 // with replaces the values of the columns that pick chooses.
 func with(it commit.Item, pick func(invoice.Column) (string, bool)) commit.Item {
 	values := make([]invoice.Value, len(it.Values))
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		values[i] = it.Values[i]
 		if c.Source != invoice.FromDocument && c.Source != invoice.FromRequestTime {
 			continue
@@ -54,7 +55,7 @@ func nullOverValues(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
 	s.gives(doc("a", 10, 5, "x", 1, 2), "applied(applied applied)")
 	b := doc("b", 11, 5, "y", 1, 2)
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if !c.Required {
 			b.Values[i] = invoice.Null()
 		}

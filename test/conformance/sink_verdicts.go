@@ -6,6 +6,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // verdictCases: the four verdicts, the modes, and that the newest wins in whatever order results arrive.
@@ -249,7 +250,7 @@ func contentComesBack(s *sinkTest) {
 
 // nullValues is a line without a write.
 func nullValues() []invoice.Value {
-	values := make([]invoice.Value, len(invoice.Columns()))
+	values := make([]invoice.Value, len(mapping.InUse().Columns()))
 	for i := range values {
 		values[i] = invoice.Null()
 	}

@@ -10,6 +10,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // widthCases: values that validation would have refused, and columns narrower than the column table says. What does not
@@ -52,7 +53,7 @@ func replaced(it commit.Item, column int, text string) commit.Item {
 // written lists the columns of a kind that a document fills, by their place in the column table.
 func written(pick func(invoice.Column) bool) []int {
 	var places []int
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Source == invoice.FromDocument && pick(c) {
 			places = append(places, i)
 		}
@@ -106,14 +107,14 @@ func (s *sinkTest) refusesOrKeeps(it commit.Item, about string) {
 	}
 	require.Equal(s, invoice.OutcomeApplied, out.Verdict, about)
 	for _, line := range linesOf(it) {
-		require.Equal(s, invoice.RowValues(it.Values, it.Main, line), s.h.Row(s, line).Values, about)
+		require.Equal(s, mapping.InUse().RowValues(it.Values, it.Main, line), s.h.Row(s, line).Values, about)
 	}
 }
 
 func tooWide(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
 	for _, i := range written(free) {
-		c := invoice.Columns()[i]
+		c := mapping.InUse().Columns()[i]
 		s.refuses(replaced(doc("a", 10, 5, "x", 1, 2), i, strings.Repeat("x", c.Max+1)), c.Name)
 	}
 }
@@ -121,7 +122,7 @@ func tooWide(s *sinkTest) {
 func muchTooWide(s *sinkTest) {
 	s.h.AddLines(s, 1)
 	for _, i := range written(free) {
-		c := invoice.Columns()[i]
+		c := mapping.InUse().Columns()[i]
 		for _, length := range []int{4001, 8001, 100_001} {
 			if length <= c.Max {
 				continue // a column that wide is filled to its end by another case
@@ -135,7 +136,7 @@ func muchTooWide(s *sinkTest) {
 func tooWideInUnits(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)
 	for n, i := range written(free) {
-		c := invoice.Columns()[i]
+		c := mapping.InUse().Columns()[i]
 		text := strings.Repeat("x", (c.Max+1)%2) + strings.Repeat("😀", (c.Max+1)/2) // Max+1 UTF-16 units
 		s.refusesOrKeeps(replaced(doc("a", int64(10+n), 5, "x", 1, 2), i, text), c.Name)
 	}
@@ -144,7 +145,7 @@ func tooWideInUnits(s *sinkTest) {
 func tooWideStatus(s *sinkTest) {
 	s.h.AddLines(s, 1)
 	for _, i := range written(func(c invoice.Column) bool { return c.Max > 0 && !free(c) }) {
-		c := invoice.Columns()[i]
+		c := mapping.InUse().Columns()[i]
 		s.refuses(replaced(doc("a", 10, 5, "x", 1), i, strings.Repeat("Y", c.Max+1)), c.Name)
 	}
 }
@@ -155,7 +156,7 @@ func numbers(texts func(invoice.Column) []string) func(*sinkTest) {
 		s.h.AddLines(s, 1, 2)
 		version := int64(10)
 		for _, i := range written(func(c invoice.Column) bool { return c.Kind == invoice.Decimal }) {
-			c := invoice.Columns()[i]
+			c := mapping.InUse().Columns()[i]
 			for _, text := range texts(c) {
 				version++
 				s.refusesOrKeeps(replaced(doc("a", version, 5, "x", 1, 2), i, text), c.Name+" "+text)
@@ -195,7 +196,7 @@ func tooWideLast(s *sinkTest) {
 		items[i] = doc(fmt.Sprint("doc", i), 10, 5, fmt.Sprint("content", i), int64(i+1))
 	}
 	i := written(free)[0]
-	items[n-1] = replaced(items[n-1], i, strings.Repeat("x", invoice.Columns()[i].Max+1))
+	items[n-1] = replaced(items[n-1], i, strings.Repeat("x", mapping.InUse().Columns()[i].Max+1))
 	out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, unknown(sysName))
 	if err != nil {
 		require.Equal(s, fault.Document, fault.KindOf(err), "%v", err)

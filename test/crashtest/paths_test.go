@@ -97,7 +97,7 @@ func at(minute int, name string) string {
 
 // refuse makes the user's tables refuse what they refuse in all paths.
 func refuse(line int64, c invoice.Column, v invoice.Value) bool {
-	mark := c.Table == invoice.Detail && c.IsStatus() && v.Text == invoice.StatusAIError
+	mark := c.Table == invoice.Detail && c.Status && v.Text == invoice.StatusAIError
 	return v.Text == refused || (mark && line == markRefused)
 }
 

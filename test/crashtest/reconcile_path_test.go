@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/mapping"
 )
 
 // Two nights of comparison and the runs that mend: every call of a port is a step.
@@ -45,7 +46,7 @@ func reconcilePath() *path {
 		w.put(of("both", 810, "after", 811))
 		w.put(of("taker", 814, "taker")) // it drops line 813
 		w.edit(803, "CLN_MFR_AI_NM")
-		w.edit(807, invoice.StatusColumn)
+		w.edit(807, mapping.InUse().Status(invoice.Detail))
 		w.edit(811, "CLN_MFR_AI_NM")
 		w.sink.DeleteLine(804)
 		w.loseTracking(805)
@@ -60,7 +61,7 @@ func reconcilePath() *path {
 func (w *world) edit(line int64, column string) {
 	l, _ := w.sink.Line(line)
 	l.Values = slices.Clone(l.Values)
-	for n, c := range invoice.Columns() {
+	for n, c := range mapping.InUse().Columns() {
 		if c.Table == invoice.Detail && c.Name == column {
 			l.Values[n] = invoice.Of("by hand")
 		}
@@ -72,7 +73,7 @@ func (w *world) edit(line int64, column string) {
 func (w *world) loseTracking(line int64) {
 	l, _ := w.sink.Line(line)
 	l.Tracking, l.Values = false, slices.Clone(l.Values)
-	for n, c := range invoice.Columns() {
+	for n, c := range mapping.InUse().Columns() {
 		if c.Table == invoice.Tracking {
 			l.Values[n] = invoice.Null()
 		}

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 // What is asserted when nothing is left to do.
@@ -192,8 +193,8 @@ func (w *world) verifyLine(line int64, r row) {
 		w.violated("invariant", "line %d has content of %s, which does not name it", line, r.entry.DocumentID)
 	}
 	status := invoice.Null()
-	for n, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.IsStatus() {
+	for n, c := range mapping.InUse().Columns() {
+		if c.Table == invoice.Detail && c.Status {
 			status = r.line.Values[n]
 		}
 	}
@@ -217,7 +218,7 @@ func (w *world) verifyLine(line int64, r row) {
 			w.violated("invariant", "line %d: the ledger names content that %q never had", line, r.entry.DocumentID)
 		case !slices.Contains(c.lines, line):
 			w.violated("invariant", "line %d is not a line of %s", line, r.entry.DocumentID)
-		case !r.line.Tracking || !reflect.DeepEqual(r.line.Values, invoice.RowValues(c.values, c.main, line)):
+		case !r.line.Tracking || !reflect.DeepEqual(r.line.Values, mapping.InUse().RowValues(c.values, c.main, line)):
 			w.violated("invariant", "line %d does not hold what %s says", line, r.entry.DocumentID)
 		}
 	}

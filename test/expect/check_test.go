@@ -141,7 +141,7 @@ func TestEveryColumnIsCompared(t *testing.T) {
 		}
 	}
 	columns := map[invoice.Table]int{}
-	for _, c := range invoice.Columns() {
+	for _, c := range invoice.DefaultMapping().Columns() {
 		columns[c.Table]++
 	}
 	const unused, ofLedger = 2, 4
@@ -159,8 +159,8 @@ func TestBothMappingsAgreeOnEveryColumn(t *testing.T) {
 	require.Len(t, lines, 2)
 	for _, line := range lines {
 		product := map[invoice.Table]Row{Detail: {}, Tracking: {}}
-		for i, v := range invoice.RowValues(d.Values, d.Main, line.Line) {
-			c := invoice.Columns()[i]
+		for i, v := range invoice.DefaultMapping().RowValues(d.Values, d.Main, line.Line) {
+			c := invoice.DefaultMapping().Columns()[i]
 			product[c.Table][c.Name] = just(v.Text)
 			if v.Null {
 				product[c.Table][c.Name] = nil

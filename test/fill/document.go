@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // Document adds each member of the column table that the document lacks, with a valid value. The other text stays as it
@@ -18,11 +19,11 @@ func Document(document string) string {
 	if err := json.Unmarshal([]byte(document), &parsed); err != nil {
 		panic(err)
 	}
-	for _, c := range invoice.Columns() {
+	for _, c := range mapping.InUse().Columns() {
 		if c.Source != invoice.FromDocument {
 			continue
 		}
-		object, name, _ := strings.Cut(c.Path, ".")
+		object, name, _ := strings.Cut(c.Paths[0], ".")
 		members := parsed[object].(map[string]any)
 		if _, there := members[name]; there {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/fill"
+	"sqlwriter/test/mapping"
 )
 
 func TestAFilledDocumentHasAValueForEveryColumn(t *testing.T) {
@@ -22,7 +23,7 @@ func TestAFilledDocumentHasAValueForEveryColumn(t *testing.T) {
 	d, err := invoice.Reader{}.Read([]byte(full), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
 	require.NoError(t, err)
 	require.NoError(t, d.Problem)
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Source == invoice.FromDocument {
 			require.False(t, d.Values[i].Null, c.Path)
 		}

@@ -9,8 +9,8 @@ import (
 	"maps"
 	"slices"
 
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/test/mapping"
 )
 
 // ReconcileRows is reconcile.Rows of an environment over the sink's maps.
@@ -105,19 +105,19 @@ func (r rows) rowState(id int64) reconcile.RowState {
 	case !there:
 		return reconcile.RowsMissing
 	}
-	if e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" ||
+	if e.Outcome != OutcomeApplied || e.HashVersion != mapping.InUse().Version() || e.DetailHash == "" ||
 		e.TrackingHash == "" {
 		return reconcile.RowsUnknown
 	}
-	detail, tracking := invoice.RowHashes(l.Values)
+	detail, tracking := mapping.InUse().RowHashes(l.Values)
 	if detail != e.DetailHash || (l.Tracking && tracking != e.TrackingHash) {
 		return reconcile.RowsEdited
 	}
 	if !l.Tracking {
 		return reconcile.RowsNoTracking
 	}
-	for i, c := range invoice.Columns() {
-		if c.IsStatus() && !slices.Contains(c.Values, l.Values[i].Text) {
+	for i, c := range mapping.InUse().Columns() {
+		if c.Status && !slices.Contains(c.Values, l.Values[i].Text) {
 			return reconcile.RowsReviewed
 		}
 	}

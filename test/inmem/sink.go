@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // Sink is commit.Sink in plain maps: for programs that need no database, and the oracle that the SQL adapters are
@@ -43,7 +44,7 @@ type HeartbeatRow struct {
 type Line struct {
 	// Tracking says whether IVCE_TRKG_MSTR has a row for the line.
 	Tracking bool
-	// Values are aligned with invoice.Columns(); those of IVCE_TRKG_MSTR are NULL without a tracking row.
+	// Values are aligned with Mapping.Columns; those of IVCE_TRKG_MSTR are NULL without a tracking row.
 	Values []invoice.Value
 }
 
@@ -271,7 +272,7 @@ func (s *Sink) Heartbeats(sysName string) (row HeartbeatRow, ok bool) {
 
 // refused answers the error of the first value that the tables would not take.
 func (s *Sink) refused(lines map[int64]Line) error {
-	columns := invoice.Columns()
+	columns := mapping.InUse().Columns()
 	for id, l := range lines {
 		for i, v := range l.Values {
 			c := columns[i]
@@ -292,7 +293,7 @@ func acceptable(items []commit.Item, mode commit.Mode) error {
 			"expected write, rewrite or preview, found %q", mode)
 	}
 	for _, it := range items {
-		if n := len(invoice.Columns()); !it.FailureMark && len(it.Values) != n {
+		if n := len(mapping.InUse().Columns()); !it.FailureMark && len(it.Values) != n {
 			return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "document %s: expected %d values, found %d",
 				it.DocumentID, n, len(it.Values))
 		}
@@ -310,7 +311,7 @@ func acceptable(items []commit.Item, mode commit.Mode) error {
 
 // nulls is a line without values.
 func nulls() []invoice.Value {
-	values := make([]invoice.Value, len(invoice.Columns()))
+	values := make([]invoice.Value, len(mapping.InUse().Columns()))
 	for i := range values {
 		values[i] = invoice.Null()
 	}

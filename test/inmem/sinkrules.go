@@ -6,6 +6,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // work is one Apply before it takes effect: what it would leave behind, and how it got there.
@@ -71,7 +72,7 @@ func (w *work) leftAlone(it commit.Item, id int64) invoice.Outcome {
 	switch {
 	case w.mode != commit.Rewrite || it.FailureMark || it.Overwrites(id) || !known || !w.mayTake(e, it, id):
 		return ""
-	case e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" ||
+	case e.Outcome != OutcomeApplied || e.HashVersion != mapping.InUse().Version() || e.DetailHash == "" ||
 		e.TrackingHash == "":
 		if it.NotComparable {
 			return ""
@@ -79,7 +80,7 @@ func (w *work) leftAlone(it commit.Item, id int64) invoice.Outcome {
 		return invoice.OutcomeNotComparable
 	}
 	l := w.s.lines[id]
-	if detail, tracking := invoice.RowHashes(l.Values); detail != e.DetailHash ||
+	if detail, tracking := mapping.InUse().RowHashes(l.Values); detail != e.DetailHash ||
 		(l.Tracking && tracking != e.TrackingHash) {
 		return invoice.OutcomeEdited
 	}
@@ -233,7 +234,7 @@ func (w *work) entryOf(it commit.Item, id, write int64) Entry {
 	}
 	if !it.FailureMark {
 		e.Outcome, e.Hash, e.HashVersion = OutcomeApplied, it.Hash, it.HashVersion
-		e.DetailHash, e.TrackingHash = invoice.RowHashes(invoice.RowValues(it.Values, it.Main, id))
+		e.DetailHash, e.TrackingHash = mapping.InUse().RowHashes(mapping.InUse().RowValues(it.Values, it.Main, id))
 	}
 	return e
 }
@@ -247,11 +248,17 @@ func sameEntry(a, b Entry) bool {
 // written is a line after an item wrote it: a mark changes the status in IVCE_DTL, everything else both tables.
 func written(l Line, it commit.Item, id int64) Line {
 	if !it.FailureMark {
-		return Line{Tracking: true, Values: invoice.RowValues(it.Values, it.Main, id)}
+		values := mapping.InUse().RowValues(it.Values, it.Main, id)
+		for i, c := range mapping.InUse().Columns() {
+			if c.Keep && values[i].Null {
+				values[i] = l.Values[i]
+			}
+		}
+		return Line{Tracking: true, Values: values}
 	}
 	marked := Line{Tracking: l.Tracking, Values: slices.Clone(l.Values)}
-	for i, c := range invoice.Columns() {
-		if c.Table == invoice.Detail && c.IsStatus() {
+	for i, c := range mapping.InUse().Columns() {
+		if c.Table == invoice.Detail && c.Status {
 			marked.Values[i] = invoice.Of(invoice.StatusAIError)
 		}
 	}
@@ -261,8 +268,8 @@ func written(l Line, it commit.Item, id int64) Line {
 // withStatusOf is a line with the status that it had before: a steward may have set it. A new tracking row has none to
 // keep.
 func withStatusOf(l, before Line) Line {
-	for i, c := range invoice.Columns() {
-		if c.IsStatus() && (c.Table == invoice.Detail || before.Tracking) {
+	for i, c := range mapping.InUse().Columns() {
+		if c.Status && (c.Table == invoice.Detail || before.Tracking) {
 			l.Values[i] = before.Values[i]
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 // database is the real sink behind the spies: in memory, or a SQLite file.
@@ -33,7 +34,7 @@ func openDatabase(t *testing.T, file bool) database {
 		Sink: sink, addLines: sink.AddLines, close: func() {},
 		maker: func(line int64) string {
 			l, ok := sink.Line(line)
-			for i, c := range invoice.Columns() {
+			for i, c := range mapping.InUse().Columns() {
 				if ok && c.Table == invoice.Detail && c.Name == makerColumn {
 					return l.Values[i].Text
 				}

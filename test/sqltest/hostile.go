@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // MaxName is the most UTF-16 units that a name of SQL Server may have.
@@ -23,31 +24,40 @@ func hostile(n int) string {
 	return fmt.Sprint(n, strings.Repeat(`"]p`, 100))[:300]
 }
 
-// HostilePaths is the column table with hostile paths. The status keeps its path. Columns of one path still have one.
-func HostilePaths() []invoice.Column {
-	columns, paths := invoice.Columns(), map[string]string{}
-	for i, c := range columns {
-		if c.Source != invoice.FromDocument || c.IsStatus() {
-			continue
+// HostilePaths is the default mapping with hostile paths. The status keeps its path. Columns of one path still have one.
+func HostilePaths() *invoice.Mapping { return mapping.Edited(hostilePaths) }
+
+func hostilePaths(tables map[invoice.Table]*mapping.Table) {
+	paths := map[any]string{}
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		for _, e := range tables[table].Columns {
+			from, there := e["from"]
+			if !there || e["status"] != nil {
+				continue
+			}
+			if paths[from] == "" {
+				paths[from] = strings.ReplaceAll(hostile(len(paths)), "]", ")") // a mapping refuses elements of lists
+			}
+			e["from"] = paths[from]
 		}
-		if paths[c.Path] == "" {
-			paths[c.Path] = hostile(len(paths))
-		}
-		columns[i].Path = paths[c.Path]
 	}
-	return columns
 }
 
 // HostileNames is HostilePaths with hostile names, at most MaxName long. The status has another name in each table.
-func HostileNames() []invoice.Column {
-	columns, named := HostilePaths(), map[invoice.Table]int{invoice.Tracking: 1}
-	for i, c := range columns {
-		name := hostile(named[c.Table])
-		if name == "a.B" {
-			name = "A column" // a table's names differ without regard to case
+func HostileNames() *invoice.Mapping {
+	return mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		hostilePaths(tables)
+		for table, t := range tables {
+			for i, e := range t.Columns {
+				if table == invoice.Tracking {
+					i++
+				}
+				name := hostile(i)
+				if name == "a.B" {
+					name = "A column" // a table's names differ without regard to case
+				}
+				e["name"] = name[:min(len(name), MaxName)]
+			}
 		}
-		columns[i].Name = name[:min(len(name), MaxName)]
-		named[c.Table]++
-	}
-	return columns
+	})
 }

@@ -19,6 +19,7 @@ import (
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/mapping"
 )
 
 // Spy is another session of a database.
@@ -76,7 +77,7 @@ func (s *Spy) Each(t testing.TB, query string, f func(rows *sql.Rows) error) {
 
 // Columns lists a table's columns and their places in the column table.
 func Columns(table invoice.Table) (names []string, places []int) {
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Table == table {
 			names, places = append(names, c.Name), append(places, i)
 		}
@@ -90,7 +91,7 @@ func tables() []invoice.Table { return []invoice.Table{invoice.Detail, invoice.T
 // Row reads a line with its own conversion of types. It knows the types of the sample schema only.
 func (s *Spy) Row(t testing.TB, line int64) conformance.SinkRow {
 	t.Helper()
-	r := conformance.SinkRow{Values: make([]invoice.Value, len(invoice.Columns()))}
+	r := conformance.SinkRow{Values: make([]invoice.Value, len(mapping.InUse().Columns()))}
 	r.Detail = s.readTable(t, invoice.Detail, line, r.Values)
 	r.Tracking = s.readTable(t, invoice.Tracking, line, r.Values)
 	if r.Detail {
@@ -148,7 +149,7 @@ func (s *Spy) SetRow(t testing.TB, line int64, r conformance.SinkRow) {
 			case value.Null:
 				sets = append(sets, names[i]+" = NULL")
 				continue
-			case invoice.Columns()[p].Kind == invoice.Time && !strings.HasSuffix(s.Time, "Z"):
+			case mapping.InUse().Columns()[p].Kind == invoice.Time && !strings.HasSuffix(s.Time, "Z"):
 				value.Text = strings.TrimSuffix(value.Text, "Z")
 			}
 			args = append(args, value.Text)
@@ -394,20 +395,20 @@ func (s *Spy) KeepAudits(t testing.TB, sysName string, days int) {
 
 // Item is a plain document whose content depends on its id.
 func Item(id string, us int64, lines ...int64) commit.Item {
-	values := make([]invoice.Value, len(invoice.Columns()))
-	for i, c := range invoice.Columns() {
+	values := make([]invoice.Value, len(mapping.InUse().Columns()))
+	for i, c := range mapping.InUse().Columns() {
 		values[i] = invoice.Null()
 		if c.Source == invoice.FromDocument && c.Kind == invoice.Text {
 			values[i] = invoice.Of(
-				fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.Path)[:min(c.Max, 40)])
-			if c.IsStatus() {
+				fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.From())[:min(c.Max, 40)])
+			if c.Status {
 				values[i] = invoice.Of("RC-AI")
 			}
 		}
 	}
 	return commit.Item{
 		DocumentID: id, Version: invoice.Version{US: us, Key: invoice.Key(id)}, SourceTS: 1,
-		Hash: invoice.Key("content" + id), HashVersion: invoice.HashVersion,
+		Hash: invoice.Key("content" + id), HashVersion: mapping.InUse().Version(),
 		Main: lines[0], Duplicates: lines[1:], Values: values,
 	}
 }

@@ -3,6 +3,10 @@
 package open
 
 import (
+	"fmt"
+	"os"
+	"time"
+
 	"sqlwriter/internal/blob"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
@@ -10,8 +14,21 @@ import (
 	"sqlwriter/internal/servicebus"
 )
 
+// Mapping reads the file of the setting MAPPING; without a path it is the default. zone is the deployment's. Errors:
+// those of os.ReadFile; infrastructure, code "settings".
+func Mapping(path string, zone *time.Location) (*invoice.Mapping, error) {
+	if path == "" {
+		return invoice.DefaultMapping(), nil
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("mapping: %w", err)
+	}
+	return invoice.ReadMapping(file, zone)
+}
+
 // Reader makes what reads documents, as the settings say.
-func Reader(config.Config) invoice.Reader { return invoice.Reader{} }
+func Reader(m *invoice.Mapping) invoice.Reader { return invoice.Reader{Mapping: m} }
 
 // Results opens the container of the results. Errors by kind: infrastructure, code "settings".
 func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.Container, false) }

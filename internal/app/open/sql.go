@@ -29,7 +29,9 @@ type Store interface {
 	adopt.Reader
 	// MarkEmpty records that no other program has written results before.
 	MarkEmpty(ctx context.Context, by string) error
+	// Migrate also chooses the store's mapping; ChosenMapping is the version and the lines of the last one (0: none).
 	Migrate(ctx context.Context) error
+	ChosenMapping(ctx context.Context) (version int, lines []string, err error)
 	MigrationStatus(ctx context.Context) ([]migration.State, error)
 	// Ping connects. Check connects and verifies that the tables fit the statements.
 	Ping(ctx context.Context) error
@@ -49,19 +51,19 @@ type Store interface {
 // Database is a SQL database of either engine.
 type Database struct {
 	Store
-	Engine config.Engine
-	Layout invoice.Layout
+	Engine  config.Engine
+	Mapping *invoice.Mapping
 	// Writer and Reader are connection pools. On a server both are the same pool.
 	Writer, Reader *sql.DB
 }
 
 // SQL makes the database that the settings name, without connecting. previewOnly means that the login may only preview.
 // Errors by kind: infrastructure.
-func SQL(c config.SQL, layout invoice.Layout, previewOnly bool) (*Database, error) {
-	d := &Database{Engine: c.Engine, Layout: layout.OrDefault()}
+func SQL(c config.SQL, m *invoice.Mapping, previewOnly bool) (*Database, error) {
+	d := &Database{Engine: c.Engine, Mapping: m}
 	if c.Engine == config.SQLServer {
 		s, err := sqlserver.New(c.Connection.Reveal(), sqlserver.Options{
-			Layout: layout, Schema: c.Schema, MaxOpen: c.MaxOpen, PreviewOnly: previewOnly,
+			Mapping: m, Schema: c.Schema, MaxOpen: c.MaxOpen, PreviewOnly: previewOnly,
 			AnyCertificate: c.AnyCertificate,
 		})
 		if err != nil {
@@ -70,7 +72,7 @@ func SQL(c config.SQL, layout invoice.Layout, previewOnly bool) (*Database, erro
 		d.Store, d.Writer, d.Reader = s, s.DB(), s.DB()
 		return d, nil
 	}
-	s, err := sqlite.New(c.Connection.Reveal(), sqlite.Options{Layout: layout})
+	s, err := sqlite.New(c.Connection.Reveal(), sqlite.Options{Mapping: m})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 	return ops.Stores{
 		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d},
 		Executor: run.NewExecutor(p, o),
-		Findings: d.Findings(o.SysName), Rows: d.ReconcileRows(o.SysName, 0), Layout: d.Layout,
+		Findings: d.Findings(o.SysName), Rows: d.ReconcileRows(o.SysName, 0), Mapping: d.Mapping,
 		Check: func(ctx context.Context) error {
 			if err := d.Check(ctx); err != nil {
 				return err

@@ -58,9 +58,9 @@ type Dialect struct {
 	// AuditProcedure adds an entry to the audit log, where the app may not insert one. It is empty on an engine without
 	// logins.
 	AuditProcedure string
-	// DetailTable is IVCE_DTL. Layout has its names of columns, and Quote makes an identifier of one.
+	// DetailTable is IVCE_DTL. Mapping has its columns, and Quote makes an identifier of a name.
 	DetailTable string
-	Layout      invoice.Layout
+	Mapping     *invoice.Mapping
 	Quote       func(name string) string
 }
 

@@ -22,16 +22,18 @@ const (
 
 // Rows implements reconcile.Rows over an engine's statements. It is safe for concurrent use.
 type Rows struct {
-	engine RowsEngine
-	// columns is the column table, made once: a comparison needs it for each line.
+	engine  RowsEngine
 	columns []invoice.Column
 }
 
 // NewRows makes a Rows of an engine.
-func NewRows(e RowsEngine) Rows { return Rows{engine: e, columns: invoice.Columns()} }
+func NewRows(e RowsEngine) Rows { return Rows{engine: e, columns: e.Mapping.Columns()} }
 
 // RowsEngine is what an engine gives to Rows.
 type RowsEngine struct {
+	// Mapping is that of the statements. Recipes are its recipes, by version.
+	Mapping *invoice.Mapping
+	Recipes func(ctx context.Context) (Recipes, error)
 	// SysName is the environment. KeptDays is for how many days the user keeps a line's row after a write; 0 means for
 	// ever.
 	SysName  string
@@ -39,7 +41,7 @@ type RowsEngine struct {
 	// Query runs a statement that only reads, and calls each for every row of its result. It classifies errors; none is
 	// a document's.
 	Query func(ctx context.Context, statement string, each func(*sql.Rows) error, args ...any) error
-	// Values makes values as invoice.RowHashes had them when the line was written. found has the values of the line's
+	// Values makes values as Recipe.RowHashes had them when the line was written. found has the values of the line's
 	// columns, aligned with columns; nil means NULL.
 	Values func(line int64, columns []invoice.Column, found []any) ([]invoice.Value, error)
 }
@@ -102,6 +104,10 @@ func (r Rows) days() sql.NamedArg { return sql.Named("days", int64(r.engine.Kept
 
 // lines reads the rows of a statement that gives lines.
 func (r Rows) lines(ctx context.Context, statement string, each func(storedLine), args ...any) error {
+	recipes, err := r.engine.Recipes(ctx)
+	if err != nil {
+		return err
+	}
 	var n nullable
 	found := make([]any, len(r.columns))
 	return r.engine.Query(ctx, statement, func(rows *sql.Rows) error {
@@ -114,6 +120,7 @@ func (r Rows) lines(ctx context.Context, statement string, each func(storedLine)
 			return unreadable(err)
 		}
 		n.fill(&l)
+		l.Ledger.Recipe = recipes[l.Ledger.HashVersion]
 		var err error
 		if l.Values, err = r.engine.Values(l.ID, r.columns, found); err != nil {
 			return err
@@ -187,10 +194,10 @@ func (l storedLine) state() reconcile.RowState {
 		return reconcile.RowsArchived
 	case !l.Detail:
 		return reconcile.RowsMissing
-	case l.Ledger.HashVersion != invoice.HashVersion || l.DetailHash == "" || l.TrackingHash == "":
+	case l.Ledger.Recipe == nil || l.DetailHash == "" || l.TrackingHash == "":
 		return reconcile.RowsUnknown
 	}
-	detail, tracking := invoice.RowHashes(l.Values)
+	detail, tracking := l.Ledger.Recipe.RowHashes(l.Values)
 	switch {
 	case detail != l.DetailHash:
 		return reconcile.RowsEdited
@@ -207,7 +214,7 @@ func (l storedLine) state() reconcile.RowState {
 // reviewed reports a status that no document gives. The row hashes leave the status out.
 func (l storedLine) reviewed() bool {
 	for i, c := range l.columns {
-		if c.IsStatus() && (l.Values[i].Null || !slices.Contains(c.Values, l.Values[i].Text)) {
+		if c.Status && (l.Values[i].Null || !slices.Contains(c.Values, l.Values[i].Text)) {
 			return true
 		}
 	}

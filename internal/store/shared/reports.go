@@ -64,17 +64,18 @@ func bounded(limit string, rows int) string {
 
 // Column is the column of IVCE_DTL that the write fills from a member of the document.
 func (d Dialect) Column(path string) (string, error) {
-	i := slices.IndexFunc(d.Layout.Columns, func(c invoice.Column) bool {
-		return c.Table == invoice.Detail && c.Path == path
+	columns := d.Mapping.Columns()
+	i := slices.IndexFunc(columns, func(c invoice.Column) bool {
+		return c.Table == invoice.Detail && c.Reads(path)
 	})
 	if i < 0 {
 		return "", fmt.Errorf("no column of %s has the member %s", invoice.Detail, path)
 	}
-	return d.Quote(d.Layout.Columns[i].Name), nil
+	return d.Quote(columns[i].Name), nil
 }
 
 // DetailKey is the key of IVCE_DTL.
-func (d Dialect) DetailKey() string { return d.Quote(d.Layout.Key(invoice.Detail)) }
+func (d Dialect) DetailKey() string { return d.Quote(d.Mapping.Key(invoice.Detail)) }
 
 // OwnRuns excludes rows of other environments' runs, because environments may share the tables. Rows without a run
 // pass.

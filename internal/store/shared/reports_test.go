@@ -9,6 +9,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
+	"sqlwriter/test/mapping"
 )
 
 func TestEveryFileIsAReport(t *testing.T) {
@@ -27,7 +28,7 @@ func TestEveryFileIsAReport(t *testing.T) {
 		require.Regexp(t, `sys_name (=|<>) @sys_name`, texts[name], "%s is of one environment", name)
 		require.Equal(t, 1, strings.Count(texts[name], ";"), "%s is one statement", name)
 		require.NotContains(t, texts[name], "%!", name)
-		for _, c := range invoice.Columns() {
+		for _, c := range mapping.InUse().Columns() {
 			source, err := os.ReadFile("reports/" + f.Name())
 			require.NoError(t, err)
 			require.NotContains(t, string(source), c.Name, "%s: the mapping gives the name of a column", name)
@@ -41,7 +42,7 @@ func TestEveryFileIsAReport(t *testing.T) {
 
 func TestAReportOfAMemberWithoutAColumnIsNone(t *testing.T) {
 	words := testDialect()
-	words.Layout.Columns = invoice.Columns()[1:]
+	words.Layout.Columns = mapping.InUse().Columns()[1:]
 	_, err := shared.Texts(words, shared.OfReports)
 	require.ErrorContains(t, err, "no column of IVCE_DTL has the member process_output.manufacturer_name")
 }

@@ -43,7 +43,7 @@ type Payload struct {
 // Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "bug", for
 // a slot whose columns have different values.
 func Request(items []commit.Item, form Form) (Payload, error) {
-	e := encoder{Form: form, b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns()}
+	e := encoder{Form: form, b: make([]byte, 0, 1024*len(items)), columns: form.Mapping.Columns()}
 	e.document, e.perLine, _ = Slots(e.columns)
 	e.raw(`{"items":[`)
 	for i, it := range items {
@@ -67,6 +67,8 @@ func Request(items []commit.Item, form Form) (Payload, error) {
 
 // Form is what an engine needs of a request. Nil functions change and add nothing.
 type Form struct {
+	// Mapping is that of the statements.
+	Mapping *invoice.Mapping
 	// TimeText is the form of a time.
 	TimeText func(canonical string) string
 	// Stored is what the user's columns make of a row's values, which the row hashes are of.
@@ -165,12 +167,12 @@ func (e *encoder) line(it commit.Item, doc, position int) {
 		e.raw(",null,null")
 	} else {
 		if position < 2 {
-			e.lineValues = invoice.RowValues(it.Values, it.Main, line)
+			e.lineValues = e.Mapping.RowValues(it.Values, it.Main, line)
 			stored := e.lineValues
 			if e.Stored != nil {
 				stored = e.Stored(stored)
 			}
-			detail, tracking := invoice.RowHashes(stored)
+			detail, tracking := e.Mapping.RowHashes(stored)
 			e.detail, e.tracking = e.place(detail), e.place(tracking)
 		}
 		e.raw(",")
@@ -221,9 +223,13 @@ func (e *encoder) value(it commit.Item, c invoice.Column, v invoice.Value) {
 	case c.Kind == invoice.Integer && !isInt64(v.Text):
 		e.refuse(it, c, "expected a whole number of 64 bits")
 	case c.Kind == invoice.Time:
-		at, err := time.Parse(timeForm, v.Text)
-		if err != nil || at.Format(timeForm) != v.Text {
-			e.refuse(it, c, "expected a UTC time with six digits of a second")
+		form := invoice.TimeLayout
+		if c.Local {
+			form = invoice.LocalLayout
+		}
+		at, err := time.Parse(form, v.Text)
+		if err != nil || at.Format(form) != v.Text {
+			e.refuse(it, c, "expected a time with six digits of a second, in UTC or as its column is local")
 		}
 		if e.TimeText != nil {
 			e.text(e.TimeText(v.Text))
@@ -232,9 +238,6 @@ func (e *encoder) value(it commit.Item, c invoice.Column, v invoice.Value) {
 	}
 	e.text(v.Text)
 }
-
-// timeForm is the canonical text of a time (invoice.Time).
-const timeForm = "2006-01-02T15:04:05.000000Z"
 
 // refuse records a value that is not of its column's kind. Validation lets none pass; this check keeps a database
 // from converting one silently.

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -35,14 +36,14 @@ func sample(c invoice.Column) invoice.Value {
 
 // document is an item with a value in every column.
 func document(id string, main int64, duplicates ...int64) commit.Item {
-	values := make([]invoice.Value, len(invoice.Columns()))
-	for i, c := range invoice.Columns() {
+	values := make([]invoice.Value, len(mapping.InUse().Columns()))
+	for i, c := range mapping.InUse().Columns() {
 		values[i] = sample(c)
 	}
 	return commit.Item{
 		DocumentID: id, Version: invoice.Version{US: 1 << 53, Key: invoice.Key(id)}, SourceTS: 7,
 		Hash:        invoice.Key("content"),
-		HashVersion: invoice.HashVersion, Main: main, Duplicates: duplicates, Values: values,
+		HashVersion: mapping.InUse().Version(), Main: main, Duplicates: duplicates, Values: values,
 	}
 }
 
@@ -82,7 +83,7 @@ func read(t *testing.T, p shared.Payload) sent {
 func spread(values []invoice.Value, perLine bool) []any {
 	var out []any
 	seen := map[string]bool{}
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		name := string(c.Source) + c.Path
 		switch {
 		case c.PerLine() != perLine || seen[name]:
@@ -103,7 +104,7 @@ func TestRequest(t *testing.T) {
 	require.NoError(t, err)
 	s := read(t, p)
 	n := func(digits string) json.Number { return json.Number(digits) }
-	hashVersion, err := json.Marshal(invoice.HashVersion)
+	hashVersion, err := json.Marshal(mapping.InUse().Version())
 	require.NoError(t, err)
 	require.Equal(t, [][]any{
 		append(
@@ -118,8 +119,8 @@ func TestRequest(t *testing.T) {
 			}, spread(nil, false)...),
 	}, s.Items)
 	line := func(position int, detail int64, head ...any) []any {
-		row := invoice.RowValues(good.Values, good.Main, detail)
-		detailHash, trackingHash := invoice.RowHashes(row)
+		row := mapping.InUse().RowValues(good.Values, good.Main, detail)
+		detailHash, trackingHash := mapping.InUse().RowHashes(row)
 		return append(append(head, n(string(rune('0'+position))), detailHash, trackingHash), spread(row, true)...)
 	}
 	require.Equal(t, [][]any{
@@ -167,7 +168,7 @@ func TestSlotsDependOnSourceMemberKindAndScale(t *testing.T) {
 
 // A path would clash with our own columns, and may be longer than a name.
 func TestTheNameOfASlotIsAPosition(t *testing.T) {
-	_, _, want := shared.Slots(invoice.Columns())
+	_, _, want := shared.Slots(mapping.InUse().Columns())
 	document, line, of := shared.Slots(sqltest.HostilePaths())
 	require.Equal(t, want, of, "columns share a slot as before, whatever its path")
 	for letter, slots := range map[string][]shared.Slot{"d": document, "l": line} {
@@ -190,7 +191,7 @@ func TestTimesHaveTheAdaptersForm(t *testing.T) {
 	p, err := shared.Request([]commit.Item{it},
 		shared.Form{TimeText: func(canonical string) string { return "at " + canonical }})
 	require.NoError(t, err)
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Kind == invoice.Time {
 			it.Values[i].Text = "at " + it.Values[i].Text
 		}
@@ -224,7 +225,7 @@ func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 		{invoice.Time, "soon", false},
 	} {
 		it := document("doc", 1)
-		for i, column := range invoice.Columns() {
+		for i, column := range mapping.InUse().Columns() {
 			if column.Kind == c.kind {
 				it.Values[i] = invoice.Of(c.text)
 			}

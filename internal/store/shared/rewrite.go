@@ -10,14 +10,15 @@ import (
 
 // Present is a line that has a ledger row and that a rewrite would write, as it is now.
 type Present struct {
-	// HashVersion and the row hashes are the ledger's; zero where it has NULL, as for an adopted or marked line.
-	HashVersion              int
+	// Recipe is that of the ledger row's version; nil where nothing tells what was written, as for an adopted or marked
+	// line. The hashes are the ledger's; empty where it has NULL.
+	Recipe                   *invoice.Recipe
 	DetailHash, TrackingHash string
 	// Tracked says that the line has a tracking row.
 	Tracked bool
-	// Values are those of both rows, aligned with invoice.Columns() and as invoice.RowHashes had them when they were
-	// written.
-	Values []invoice.Value
+	// Values are those of both rows, aligned with Mapping.Columns and as Mapping.RowHashes had them when they were
+	// written. Want are those that the rewrite would write, in the same form.
+	Values, Want []invoice.Value
 }
 
 // LeftAlone is the verdict on a line that a rewrite does not write, as commit.Sink says; empty for one that it writes.
@@ -25,20 +26,27 @@ func (p Present) LeftAlone(it commit.Item, line int64) invoice.Outcome {
 	if it.Overwrites(line) {
 		return ""
 	}
-	if p.HashVersion != invoice.HashVersion || p.DetailHash == "" {
-		if it.NotComparable {
-			return ""
-		}
-		return invoice.OutcomeNotComparable
+	if p.Recipe == nil || p.DetailHash == "" {
+		return unlessTold(it)
 	}
-	if detail, tracking := invoice.RowHashes(p.Values); detail != p.DetailHash ||
+	if detail, tracking := p.Recipe.RowHashes(p.Values); detail != p.DetailHash ||
 		(p.Tracked && tracking != p.TrackingHash) {
 		return invoice.OutcomeEdited
+	}
+	if p.Recipe.Replaces(p.Values, p.Want) {
+		return unlessTold(it)
 	}
 	return ""
 }
 
-// Decimal gives a number the column table's scale. It keeps digits beyond the scale, because they differ from any
+func unlessTold(it commit.Item) invoice.Outcome {
+	if it.NotComparable {
+		return ""
+	}
+	return invoice.OutcomeNotComparable
+}
+
+// Decimal gives a number its column's scale. It keeps digits beyond the scale, because they differ from any
 // value that we write.
 func Decimal(c invoice.Column, text string) (invoice.Value, error) {
 	r := invoice.Exact(text)

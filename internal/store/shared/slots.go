@@ -29,7 +29,7 @@ func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
 		if c.PerLine() {
 			list, letter, head = &line, "l", LineHead
 		}
-		at := slices.IndexFunc(*list, func(s Slot) bool { return sameValue(s.Column, c) })
+		at := slices.IndexFunc(*list, func(s Slot) bool { return s.Column.SameValue(c) })
 		if at < 0 {
 			at = len(*list)
 			*list = append(*list, Slot{Name: letter + strconv.Itoa(at), Column: c, Position: head + at})
@@ -38,10 +38,4 @@ func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
 		s.Max, s.columns, of[i] = max(s.Max, c.Max), append(s.columns, i), s.Name
 	}
 	return document, line, of
-}
-
-// sameValue reports whether two columns have the same value in every document. It compares all that makes a value;
-// what only refuses one, such as Max, may differ.
-func sameValue(a, b invoice.Column) bool {
-	return a.Source == b.Source && a.Path == b.Path && a.Kind == b.Kind && a.Scale == b.Scale
 }

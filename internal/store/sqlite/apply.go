@@ -19,17 +19,23 @@ import (
 func (s *Store) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
 ) ([]commit.DocumentOutcome, error) {
-	if err := commit.CheckRequest(items, mode); err != nil {
+	if err := commit.CheckRequest(s.mapping, items, mode); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 && mode != commit.Preview {
 		return []commit.DocumentOutcome{}, nil
 	}
-	payload, err := shared.Request(items, shared.Form{})
+	payload, err := shared.Request(items, shared.Form{Mapping: s.mapping})
 	if err != nil {
 		return nil, err
 	}
-	r := request{hook: s.afterStatement, items: items, payload: payload, mode: mode, known: known}
+	var recipes shared.Recipes
+	if mode == commit.Rewrite {
+		if recipes, err = s.recipes(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r := request{hook: s.afterStatement, items: items, payload: payload, mapping: s.mapping, recipes: recipes, mode: mode, known: known}
 	of := s.writes
 	if mode == commit.Preview {
 		r.hook, of = nil, s.previews
@@ -73,6 +79,8 @@ type request struct {
 	hook      func(ctx context.Context, tx *sql.Tx, name string) error
 	items     []commit.Item
 	payload   shared.Payload
+	mapping   *invoice.Mapping
+	recipes   shared.Recipes // of a rewrite
 	mode      commit.Mode
 	known     breaker.Heartbeat
 }

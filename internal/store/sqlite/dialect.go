@@ -11,14 +11,14 @@ import (
 )
 
 // dialect is SQLite's syntax. Times are texts that sort by time.
-func dialect(l invoice.Layout) shared.Dialect {
+func dialect(m *invoice.Mapping) shared.Dialect {
 	return shared.Dialect{
 		Prefix: "sqlwriter_", Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit", NoIndex: "+",
 		FromNowFormat: "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', (%s / 1000.0) || ' seconds')",
 		SecondsFormat: "(julianday(%[2]s) - julianday(%[1]s)) * 86400",
 		DayFormat:     "date(%s)",
 		ListOf:        listOf, HashFormat: "%s",
-		DetailTable: quote(string(invoice.Detail)), Layout: l, Quote: quote,
+		DetailTable: quote(string(invoice.Detail)), Mapping: m, Quote: quote,
 	}
 }
 
@@ -37,7 +37,7 @@ func listOf(parameter string, columns []string) string {
 
 func (s *Store) engine(sysName string) shared.Engine {
 	return shared.Engine{
-		Dialect: dialect(s.layout), Name: "sqlite", SysName: sysName, Write: s.writer, Read: s.reader,
+		Dialect: dialect(s.mapping), Name: "sqlite", SysName: sysName, Write: s.writer, Read: s.reader,
 		Bind: func(_ shared.ParameterType, text string) any { return text }, Classify: classifyDependency,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -68,11 +69,11 @@ func TestADeploymentMayRenameItsColumns(t *testing.T) {
 	require.Equal(t, invoice.OutcomeApplied, apply(t, s, again)[0].Verdict,
 		"tracking rows that exist are found by their key")
 	mark := sqltest.Item("c", 3, 3)
-	mark.FailureMark, mark.Values = true, invoice.MarkValues()
+	mark.FailureMark, mark.Values = true, mapping.InUse().MarkValues()
 	require.Equal(t, invoice.OutcomeApplied, apply(t, s, mark)[0].Verdict)
 	out, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("d", 4, 2, 3)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, invoice.RowValues(it.Values, 1, 2), out[0].Rows[0].Before,
+	require.Equal(t, mapping.InUse().RowValues(it.Values, 1, 2), out[0].Rows[0].Before,
 		"values stand in the order of the column table")
 	require.Equal(t, invoice.OutcomeMissing, apply(t, s, sqltest.Item("e", 5, 9))[0].Verdict)
 }
@@ -102,7 +103,7 @@ func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
 	s, _ := named(t, renamed(t), 1, 2)
 	for line, code := range map[int64]string{1: "1", 2: "2"} {
 		it := sqltest.Item("same", line, line)
-		for i, c := range invoice.Columns() {
+		for i, c := range mapping.InUse().Columns() {
 			switch {
 			case c.Path == "process_output.unspsc":
 				it.Values[i] = invoice.Of(code)

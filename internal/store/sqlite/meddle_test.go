@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -165,7 +166,7 @@ func (d db) oddColumns(t testing.TB) (edits []func(line int64)) {
 		invoice.Text: "CHAR(9)", invoice.Flag: "CHAR(1)", invoice.Integer: "NUMERIC", invoice.Decimal: "DECIMAL(5, 4)",
 		invoice.Time: "DATETIME",
 	}
-	for _, c := range invoice.Columns() {
+	for _, c := range mapping.InUse().Columns() {
 		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s DROP COLUMN %s`, c.Table, c.Name))
 		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s ADD COLUMN %s %s`, c.Table, c.Name, kinds[c.Kind]))
 	}

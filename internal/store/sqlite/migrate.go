@@ -5,10 +5,13 @@ import (
 	"database/sql"
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/shared"
 )
 
 //go:embed migrations/*.sql
@@ -28,7 +31,27 @@ const bookkeeping = `CREATE TABLE IF NOT EXISTS sqlwriter_migration (
 const recordMigration = `INSERT INTO sqlwriter_migration (number, name, checksum, applied_at)
 VALUES (%s, %s, %s, strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'))`
 
-// Migrate updates our tables (sqlwriter_*) in one transaction. It never changes the user's tables. Migrations only
+const mappingTable = "sqlwriter_mapping"
+
+// chooseMapping records that a mapping is the one in use from now on.
+const chooseMapping = `INSERT INTO sqlwriter_mapping (version, columns, chosen_at)
+VALUES (?1, ?2, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+ON CONFLICT (version) DO UPDATE SET chosen_at = excluded.chosen_at`
+
+// recipes are those of the mapping in use.
+func (s *Store) recipes(ctx context.Context) (shared.Recipes, error) {
+	r, err := shared.ReadRecipes(ctx, s.reader, mappingTable, s.mapping)
+	return r, classifyDependency("sqlite: mappings", err)
+}
+
+// ChosenMapping returns the version and the lines (invoice.Mapping.Lines) of the mapping that the last Migrate chose; 0
+// if none did. Errors by kind: those of dependency scope.
+func (s *Store) ChosenMapping(ctx context.Context) (version int, lines []string, err error) {
+	version, lines, err = shared.Chosen(ctx, s.reader, mappingTable)
+	return version, lines, classifyDependency("sqlite: mappings", err)
+}
+
+// Migrate updates our tables (sqlwriter_*) in one transaction, and chooses the mapping of the store. It never changes the user's tables. Migrations only
 // expand, so older and newer builds work on the result, and a database may have more than this build knows. Errors by
 // kind: infrastructure, with code "migration_checksum" if a file that was run differs from this build's file.
 func (s *Store) Migrate(ctx context.Context) error {
@@ -53,7 +76,11 @@ func (s *Store) migrate(ctx context.Context, files []migration.File) error {
 	if err != nil {
 		return classify(opMigrate, err)
 	}
-	if err := migrateIn(ctx, tx, files); err != nil {
+	err = migrateIn(ctx, tx, files)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, chooseMapping, s.mapping.Version(), shared.MappingText(s.mapping))
+	}
+	if err != nil {
 		_ = tx.Rollback() // fails after the end of the transaction
 		return classify(opMigrate, err)
 	}
@@ -100,7 +127,7 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 
 // MigrationScript returns the SQL by which Migrate fills a file without our tables. It is for the sqlite3 program,
 // which rejects it on any other file.
-func MigrationScript() (string, error) {
+func MigrationScript(m *invoice.Mapping) (string, error) {
 	files, err := migrationList()
 	if err != nil {
 		return "", err
@@ -113,6 +140,8 @@ func MigrationScript() (string, error) {
 		fmt.Fprintf(&b, "-- %s\n%s", f.Name, f.Text)
 		fmt.Fprintf(&b, recordMigration+";\n", fmt.Sprint(f.Number), "'"+f.Name+"'", "'"+f.Checksum+"'")
 	}
-	b.WriteString("COMMIT;\n")
+	text := strings.NewReplacer("?1", strconv.Itoa(m.Version()), "?2",
+		"'"+strings.ReplaceAll(shared.MappingText(m), "'", "''")+"'").Replace(chooseMapping)
+	b.WriteString(text + ";\nCOMMIT;\n")
 	return b.String(), nil
 }

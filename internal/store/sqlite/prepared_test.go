@@ -17,6 +17,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -126,7 +127,7 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	require.Equal(t, invoice.OutcomeApplied, apply(t, s, sqltest.Item("c", 3, 1, 2))[0].Verdict)
 	require.NoError(t, preview())
 	h := spying(s).spy.Row(t, 2)
-	require.Equal(t, invoice.RowValues(sqltest.Item("c", 3, 1, 2).Values, 1, 2), h.Values)
+	require.Equal(t, mapping.InUse().RowValues(sqltest.Item("c", 3, 1, 2).Values, 1, 2), h.Values)
 }
 
 // A new connection must have temp tables and statements of its own.

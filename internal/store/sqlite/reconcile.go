@@ -15,7 +15,10 @@ const opReconcile = "sqlite: reconcile"
 // file as it was when the statement began, and makes no writer wait.
 func (s *Store) ReconcileRows(sysName string, keptDays int) reconcile.Rows {
 	return shared.NewRows(
-		shared.RowsEngine{SysName: sysName, KeptDays: keptDays, Query: s.compared, Values: storedValues})
+		shared.RowsEngine{
+			Mapping: s.mapping, Recipes: s.recipes, SysName: sysName, KeptDays: keptDays, Query: s.compared,
+			Values: storedValues,
+		})
 }
 
 // compared calls each for every row of a statement.

@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -109,7 +110,7 @@ func BenchmarkScan(b *testing.B) {
 		}
 		spying(s).addLines(b, ids...)
 		it := sqltest.Item(fmt.Sprint("a", first), first, ids...)
-		for i, c := range invoice.Columns() {
+		for i, c := range mapping.InUse().Columns() {
 			if c.Kind == invoice.Decimal {
 				it.Values[i] = invoice.Of("0.9500")
 			}

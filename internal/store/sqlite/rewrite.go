@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 )
@@ -44,7 +43,7 @@ func (r *request) compare(ctx context.Context) ([]compared, error) {
 	defer func() { _ = rows.Close() }() // a failure is in rows.Err
 	var lines []compared
 	for rows.Next() {
-		l, p, err := scanPresent(rows, r.items)
+		l, p, err := r.scanPresent(rows)
 		if err != nil {
 			return nil, classify(op, err)
 		}
@@ -58,8 +57,8 @@ func (r *request) compare(ctx context.Context) ([]compared, error) {
 	return lines, classify(op, rows.Err())
 }
 
-func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Present, err error) {
-	columns := invoice.Columns()
+func (r *request) scanPresent(rows *sql.Rows) (l compared, p shared.Present, err error) {
+	columns := r.mapping.Columns()
 	var position int
 	var version sql.NullInt64
 	var detail, tracking shared.Hash
@@ -71,12 +70,14 @@ func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Pres
 	if err := rows.Scan(to...); err != nil {
 		return l, p, fmt.Errorf("scan: %w", err)
 	}
-	p.HashVersion, p.DetailHash, p.TrackingHash = int(version.Int64), string(detail), string(tracking)
+	p.Recipe, p.DetailHash, p.TrackingHash = r.recipes[int(version.Int64)], string(detail), string(tracking)
 	p.Values = make([]invoice.Value, len(columns))
 	for i, c := range columns {
 		p.Values[i] = storedValue(c, texts[i])
 	}
-	l.line = items[l.item].Line(position)
+	it := r.items[l.item]
+	l.line = it.Line(position)
+	p.Want = r.mapping.RowValues(it.Values, it.Main, l.line)
 	return l, p, nil
 }
 

@@ -30,12 +30,12 @@ var sqlTypes = map[invoice.Kind]string{
 // CreateSampleSchema makes samples of IVCE_DTL and IVCE_TRKG_MSTR for tests and trials; every deployment has its own.
 // Existing tables stay as they are. Errors by kind: infrastructure.
 func CreateSampleSchema(ctx context.Context, db *sql.DB) error {
-	return CreateSampleSchemaAs(ctx, db, invoice.DefaultLayout())
+	return CreateSampleSchemaAs(ctx, db, nil)
 }
 
-// CreateSampleSchemaAs is CreateSampleSchema with the names of a layout.
-func CreateSampleSchemaAs(ctx context.Context, db *sql.DB, l invoice.Layout) error {
-	text, err := sampleText(l.OrDefault())
+// CreateSampleSchemaAs is CreateSampleSchema of a mapping.
+func CreateSampleSchemaAs(ctx context.Context, db *sql.DB, m *invoice.Mapping) error {
+	text, err := sampleText(m)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "sqlite: sample schema", fault.CodeBug, "the schema cannot be produced", err)
 	}
@@ -50,7 +50,7 @@ type sampleColumn struct {
 	Name, Type, Check string
 }
 
-func sampleText(l invoice.Layout) (string, error) {
+func sampleText(m *invoice.Mapping) (string, error) {
 	t, err := template.New("schema").Parse(sampleSchema)
 	if err != nil {
 		return "", fmt.Errorf("parse: %w", err)
@@ -58,8 +58,8 @@ func sampleText(l invoice.Layout) (string, error) {
 	data := struct {
 		templateData
 		Detail, Tracking []sampleColumn
-	}{templateData: dataOf(l, names{})}
-	for _, c := range l.Columns {
+	}{templateData: dataOf(m, names{})}
+	for _, c := range m.Columns() {
 		kind, ok := sqlTypes[c.Kind]
 		if !ok {
 			return "", fmt.Errorf("column %s: no SQL type for kind %q", c.Name, c.Kind)

@@ -88,12 +88,14 @@ const (
 	ledgerCopy  = "sqlwriter_ledger_copy"
 )
 
-// stagedColumn is one row of the column table for the templates.
+// stagedColumn is one column of the mapping for the templates.
 type stagedColumn struct {
 	// Name is the quoted column of the user's table; Staged is the column of the temp table.
 	Name, Staged string
 	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR. IsStatus marks the line status.
 	InDetail, IsStatus bool
+	// Keep marks a column that keeps its value where the document has none.
+	Keep bool
 }
 
 // stagedSlot is one value of a request for the templates.
@@ -111,18 +113,18 @@ type templateData struct {
 	ItemColumns, LineColumns                                   []stagedSlot
 }
 
-// dataOf makes the templates' data from the column table.
-func dataOf(l invoice.Layout, n names) templateData {
+// dataOf makes the templates' data from a mapping.
+func dataOf(m *invoice.Mapping, n names) templateData {
 	d := templateData{
 		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
-		DetailKey: quote(l.Key(invoice.Detail)), TrackingKey: quote(l.Key(invoice.Tracking)),
+		DetailKey: quote(m.Key(invoice.Detail)), TrackingKey: quote(m.Key(invoice.Tracking)),
 	}
-	document, line, of := shared.Slots(l.Columns)
+	document, line, of := shared.Slots(m.Columns())
 	d.ItemColumns, d.LineColumns = staged(document), staged(line)
-	for i, c := range l.Columns {
+	for i, c := range m.Columns() {
 		s := stagedColumn{
 			Name: quote(c.Name), Staged: of[i], InDetail: c.Table == invoice.Detail,
-			IsStatus: c.IsStatus(),
+			IsStatus: c.Status, Keep: c.Keep,
 		}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)
@@ -146,16 +148,16 @@ func staged(slots []shared.Slot) []stagedSlot {
 }
 
 // renderAll renders the statements of a write and of a preview.
-func renderAll(l invoice.Layout) (write, preview statements, err error) {
-	if write, err = renderFor(l, tablesOf("sqlwriter_", ledgerTable)); err != nil {
+func renderAll(m *invoice.Mapping) (write, preview statements, err error) {
+	if write, err = renderFor(m, tablesOf("sqlwriter_", ledgerTable)); err != nil {
 		return nil, nil, err
 	}
-	preview, err = renderFor(l, tablesOf("sqlwriter_", ledgerCopy))
+	preview, err = renderFor(m, tablesOf("sqlwriter_", ledgerCopy))
 	return write, preview, err
 }
 
 // renderFor renders every template for one set of tables.
-func renderFor(l invoice.Layout, n names) (statements, error) {
+func renderFor(m *invoice.Mapping, n names) (statements, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -164,7 +166,7 @@ func renderFor(l invoice.Layout, n names) (statements, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	data, out := dataOf(l, n), statements{}
+	data, out := dataOf(m, n), statements{}
 	for _, f := range files {
 		name := strings.TrimSuffix(strings.TrimPrefix(f, "sql/"), ".sql")
 		var b strings.Builder

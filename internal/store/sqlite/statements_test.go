@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -63,7 +64,7 @@ func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 }
 
 func TestStatementsFollowTheColumnTable(t *testing.T) {
-	columns := append(invoice.Columns(),
+	columns := append(mapping.InUse().Columns(),
 		invoice.Column{Table: invoice.Tracking, Name: `NEW"COL`, Source: invoice.FromDocument, Kind: invoice.Text})
 	text, err := sqlite.StatementsFor(columns)
 	require.NoError(t, err)
@@ -86,15 +87,15 @@ func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
 	s, _ := named(t, invoice.Layout{Columns: columns}, 1, 2, 3)
 	require.NoError(t, s.Check(t.Context()))
 	content, mark := sqltest.Item("a", 1, 1, 2), sqltest.Item("b", 2, 3)
-	mark.FailureMark, mark.Values = true, invoice.MarkValues()
+	mark.FailureMark, mark.Values = true, mapping.InUse().MarkValues()
 	for _, o := range apply(t, s, content, mark) {
 		require.Equal(t, invoice.OutcomeApplied, o.Verdict)
 	}
 	out, err := s.Apply(t.Context(), []commit.Item{sqltest.Item("c", 3, 2, 3)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[0].Rows[0].Before)
+	require.Equal(t, mapping.InUse().RowValues(content.Values, 1, 2), out[0].Rows[0].Before)
 	for i, v := range out[0].Rows[1].Before {
-		if c := columns[i]; c.IsStatus() && c.Table == invoice.Detail {
+		if c := columns[i]; c.Status && c.Table == invoice.Detail {
 			require.Equal(t, invoice.StatusAIError, v.Text)
 			continue
 		}

@@ -24,8 +24,8 @@ const Scheme = "sqlite:"
 type Options struct {
 	// BusyTimeout is how long a request waits for another process that writes to the file; 0 means 5 s.
 	BusyTimeout time.Duration
-	// Layout has the names of the user's columns.
-	Layout invoice.Layout
+	// Mapping has the user's columns; nil means the default.
+	Mapping *invoice.Mapping
 }
 
 // Store is an open database file and implements commit.Sink. It is safe for concurrent use.
@@ -36,7 +36,7 @@ type Store struct {
 	write            statements
 	writes, previews *prepared
 	busyTimeout      time.Duration
-	layout           invoice.Layout
+	mapping          *invoice.Mapping
 
 	// afterStatement, if set, is called after each statement of a write; its error fails the request. Only tests set
 	// it (export_test.go).
@@ -70,12 +70,11 @@ func New(path string, o Options) (*Store, error) {
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = 5 * time.Second
 	}
-	layout := o.Layout.OrDefault()
-	write, preview, err := renderAll(layout)
+	write, preview, err := renderAll(o.Mapping)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "sqlite: open", fault.CodeBug, "the statements cannot be produced", err)
 	}
-	s := &Store{write: write, busyTimeout: o.BusyTimeout, layout: layout}
+	s := &Store{write: write, busyTimeout: o.BusyTimeout, mapping: o.Mapping}
 	if s.writer, err = open(dsn(path, o, false), write[stTemp]); err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err)
 	}

@@ -16,7 +16,7 @@ const noEvidence = "none"
 
 // verdicts returns the verdict on every line. If the ledger shows this write for all lines, it reads no more.
 func (r *request) verdicts(ctx context.Context) (*commit.OutcomeBuilder, error) {
-	t, lines, stamped := commit.NewOutcomeBuilder(r.items), 0, 0
+	t, lines, stamped := commit.NewOutcomeBuilder(r.mapping, r.items), 0, 0
 	for _, it := range r.items {
 		lines += it.Rows()
 	}
@@ -80,7 +80,7 @@ func (r *request) currentValues(ctx context.Context) (map[int64][]invoice.Value,
 	out := map[int64][]invoice.Value{}
 	for rows.Next() {
 		var line int64
-		texts := make([]sql.NullString, len(invoice.Columns()))
+		texts := make([]sql.NullString, len(r.mapping.Columns()))
 		to := make([]any, 0, len(texts)+1)
 		to = append(to, &line)
 		for i := range texts {

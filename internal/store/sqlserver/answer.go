@@ -14,6 +14,7 @@ type answer struct {
 	items    []commit.Item
 	mode     commit.Mode
 	form     shared.Form
+	recipes  shared.Recipes // of a rewrite
 	outcomes []commit.DocumentOutcome
 	// leavesAlone reports that a rewrite does not write every line.
 	leavesAlone bool
@@ -32,7 +33,7 @@ func (a *answer) read(rows *sql.Rows) error {
 	if err != nil {
 		return err
 	}
-	t := commit.NewOutcomeBuilder(a.items)
+	t := commit.NewOutcomeBuilder(a.form.Mapping, a.items)
 	if stamped == lines {
 		t.AllApplied()
 	} else if err := eachLine(rows, t); err != nil {
@@ -44,7 +45,7 @@ func (a *answer) read(rows *sql.Rows) error {
 	if a.mode != commit.Preview {
 		return nil
 	}
-	before, err := currentValues(rows)
+	before, err := currentValues(rows, a.form.Mapping.Columns())
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const opApply = "sqlserver: apply"
 func (s *Store) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
 ) ([]commit.DocumentOutcome, error) {
-	if err := commit.CheckRequest(items, mode); err != nil {
+	if err := commit.CheckRequest(s.tables.mapping, items, mode); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 && mode != commit.Preview {
@@ -58,7 +58,9 @@ func (s *Store) request(
 }
 
 // form is the form of a request to this database.
-func (s *Store) form() shared.Form { return shared.Form{TimeText: timeText, Stored: s.limits.stored} }
+func (s *Store) form() shared.Form {
+	return shared.Form{Mapping: s.tables.mapping, TimeText: timeText, Stored: s.limits.stored}
+}
 
 func (s *Store) sendRequest(ctx context.Context, a *answer, known breaker.Heartbeat) error {
 	payload, err := shared.Request(a.items, a.form)

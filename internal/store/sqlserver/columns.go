@@ -120,11 +120,11 @@ func checkKey(table string, c dbColumn, f *Findings) {
 	case (c.kind == "decimal" || c.kind == "numeric") && c.scale == 0:
 	default:
 		f.differ(
-			"%s.%s: expected a key of type bigint, int or decimal(n, 0), found %s (fix: another key column by COLUMN_NAMES)", table, c.name, c)
+			"%s.%s: expected a key of type bigint, int or decimal(n, 0), found %s (fix: another key in MAPPING)", table, c.name, c)
 	}
 }
 
-// checkColumn compares one column with its row of the column table.
+// checkColumn compares one column with its place in the mapping.
 func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 	needs, err := columnType(c)
 	if err != nil {
@@ -134,7 +134,7 @@ func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 	switch {
 	case has.computed || has.identity:
 		f.differ(
-			"%s.%s: expected a column that can be written, found a computed one or an identity (fix: another column by COLUMN_NAMES)", table, c.Name)
+			"%s.%s: expected a column that can be written, found a computed one or an identity (fix: another column in MAPPING)", table, c.Name)
 		return
 	case !columnTakes(c, has):
 		f.differ("%s.%s: expected %s or wider, found %s (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name,

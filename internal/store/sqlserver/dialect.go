@@ -24,7 +24,7 @@ func (t tables) dialect() shared.Dialect {
 		ListOf:          listOf, HashFormat: "CAST(%s AS binary(32))", UpdateByAlias: true,
 		ForceOrder:     "\nOPTION (LOOP JOIN, FORCE ORDER)",
 		AuditProcedure: "sqlwriter.audit_add",
-		DetailTable:    t.table(invoice.Detail), Layout: t.layout, Quote: quote,
+		DetailTable:    t.table(invoice.Detail), Mapping: t.mapping, Quote: quote,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/shared"
+	"sqlwriter/test/mapping"
 )
 
 func ApplySteps() []string { return applySteps() }
@@ -179,7 +180,7 @@ type Limits struct{ limits *columnLimits }
 func NewLimits(read func(context.Context) (map[string]UserColumn, error), now func() time.Time) Limits {
 	return Limits{
 		&columnLimits{
-			columns: invoice.Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
+			columns: mapping.InUse().Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
 				columns, err := read(ctx)
 				return tablesWith(columns), err
 			},
@@ -231,7 +232,7 @@ func Characters(number int) int { return len(newCodePage(number).has) }
 // NoteOn returns the check's notes on a column of a type and code page.
 func NoteOn(kind string, codePage int) []string {
 	f := &Findings{}
-	c := invoice.Columns()[0]
+	c := mapping.InUse().Columns()[0]
 	checkColumn("dbo.T", c, dbColumn{name: c.Name, kind: kind, length: -1, nullable: true, codePage: codePage}, f)
 	return append(f.Differences, f.Notes...)
 }

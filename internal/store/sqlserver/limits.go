@@ -30,7 +30,7 @@ const (
 //
 // Limits that are unknown here are left to the server.
 type columnLimits struct {
-	columns []invoice.Column
+	mapping *invoice.Mapping
 	read    func(ctx context.Context) (map[invoice.Table]userTable, error)
 	now     func() time.Time
 	known   atomic.Pointer[knownLimits]
@@ -43,7 +43,7 @@ const limitsAge = 5 * time.Minute
 type knownLimits struct {
 	at     time.Time
 	tables map[invoice.Table]userTable
-	// limits has the limit of each column of the column table. It is nil for a column that is missing or cannot be
+	// limits has the limit of each column of the mapping. It is nil for a column that is missing or cannot be
 	// written, which the check at the start and the server report.
 	limits []*limit
 }
@@ -138,8 +138,8 @@ func (l *columnLimits) refresh(ctx context.Context) (*knownLimits, error) {
 			}
 		}
 	}
-	known := &knownLimits{at: at, tables: tables, limits: make([]*limit, len(l.columns))}
-	for i, c := range l.columns {
+	known := &knownLimits{at: at, tables: tables, limits: make([]*limit, len(l.mapping.Columns()))}
+	for i, c := range l.mapping.Columns() {
 		has, ok := tables[c.Table].column(c.Name)
 		if !ok || has.computed || has.identity {
 			continue
@@ -173,17 +173,18 @@ func (l *columnLimits) compare(known *knownLimits, items []commit.Item) (refused
 // because all duplicates are equal. A mark does not write its NULLs.
 func (l *columnLimits) misfit(known *knownLimits, it commit.Item) error {
 	for position := range min(it.Rows(), 2) {
-		values := invoice.MarkValues()
+		values := l.mapping.MarkValues()
 		if !it.FailureMark {
-			values = invoice.RowValues(it.Values, it.Main, it.Line(position))
+			values = l.mapping.RowValues(it.Values, it.Main, it.Line(position))
 		}
 		for i, has := range known.limits {
 			if has == nil || (it.FailureMark && values[i].Null) {
 				continue
 			}
-			if code, expected, found := has.misfit(l.columns[i], values[i]); code != "" {
+			c := l.mapping.Columns()[i]
+			if code, expected, found := has.misfit(c, values[i]); code != "" {
 				return fault.New(fault.Document, opApply, code, "document %s: %s: expected %s, found %s",
-					it.DocumentID, label(l.columns[i]), expected, found)
+					it.DocumentID, label(c), expected, found)
 			}
 		}
 	}
@@ -223,7 +224,7 @@ func (l *columnLimits) stored(row []invoice.Value) []invoice.Value {
 		if has == nil || row[i].Null {
 			continue
 		}
-		if text := has.stored(l.columns[i], row[i].Text); text != row[i].Text {
+		if text := has.stored(l.mapping.Columns()[i], row[i].Text); text != row[i].Text {
 			if !cloned {
 				row, cloned = slices.Clone(row), true
 			}
@@ -239,7 +240,7 @@ func (l *limit) stored(c invoice.Column, text string) string {
 	case l.kind == "char" || l.kind == "nchar":
 		return strings.TrimRight(text, " ")
 	case c.Kind == invoice.Time && l.kind == "datetime":
-		return rounded(text, func(t time.Time) time.Time {
+		return rounded(c, text, func(t time.Time) time.Time {
 			midnight := t.Truncate(24 * time.Hour)
 			ticks := (t.Sub(midnight).Microseconds()*3 + 5000) / 10_000 // of 1/300 s
 			return midnight.Add(time.Duration(ticks) * time.Second / 300)
@@ -249,21 +250,27 @@ func (l *limit) stored(c invoice.Column, text string) string {
 		for range l.scale {
 			step /= 10
 		}
-		return rounded(text, func(t time.Time) time.Time { return t.Round(step) })
+		return rounded(c, text, func(t time.Time) time.Time { return t.Round(step) })
 	}
 	return text
 }
 
-// timeForm is the canonical text of a time (invoice.Time).
-const timeForm = "2006-01-02T15:04:05.000000Z"
-
 // rounded rounds a time in canonical form.
-func rounded(text string, round func(time.Time) time.Time) string {
-	t, err := time.Parse(timeForm, text)
+func rounded(c invoice.Column, text string, round func(time.Time) time.Time) string {
+	form := timeForm(c)
+	t, err := time.Parse(form, text)
 	if err != nil {
 		return text
 	}
-	return round(t).Format(timeForm)
+	return round(t).Format(form)
+}
+
+// timeForm is the form of a column's canonical text.
+func timeForm(c invoice.Column) string {
+	if c.Local {
+		return invoice.LocalLayout
+	}
+	return invoice.TimeLayout
 }
 
 // text compares a text with a text column.

@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -418,7 +419,7 @@ func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 	h.AddLines(t, 1, 2)
 	store := openStore(t, d.dsn)
 	good, bad := sqltest.Item("good", 10, 1), sqltest.Item("bad", 10, 2)
-	for i, c := range invoice.Columns() {
+	for i, c := range mapping.InUse().Columns() {
 		if c.Name == "MFR_STG_NM" {
 			bad.Values[i] = invoice.Null()
 		}

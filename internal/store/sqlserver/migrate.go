@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/shared"
 )
 
 //go:embed migrations/*.sql
@@ -53,8 +54,28 @@ const requireTransaction = "IF @@TRANCOUNT = 0\n    THROW 52744, N'an earlier ba
 // recordMigration adds a file to the record of migrations.
 const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);`
 
+const mappingTable = "[sqlwriter].[mapping]"
+
+// chooseMapping records that a mapping is the one in use from now on.
+const chooseMapping = `UPDATE sqlwriter.mapping SET chosen_at = SYSUTCDATETIME() WHERE version = @version;
+IF @@ROWCOUNT = 0
+    INSERT INTO sqlwriter.mapping (version, columns) VALUES (@version, @columns);`
+
+// recipes are those of the mapping in use.
+func (s *Store) recipes(ctx context.Context) (shared.Recipes, error) {
+	r, err := shared.ReadRecipes(ctx, s.db, mappingTable, s.tables.mapping)
+	return r, classifyDependency("sqlserver: mappings", err)
+}
+
+// ChosenMapping returns the version and the lines (invoice.Mapping.Lines) of the mapping that the last Migrate chose; 0
+// if none did. Errors by kind: those of dependency scope.
+func (s *Store) ChosenMapping(ctx context.Context) (version int, lines []string, err error) {
+	version, lines, err = shared.Chosen(ctx, s.db, mappingTable)
+	return version, lines, classifyDependency("sqlserver: mappings", err)
+}
+
 // Migrate updates schema sqlwriter and installs this build's procedures, in one transaction under a lock for
-// migrations. It never changes the user's tables.
+// migrations. It chooses the mapping of the store, and never changes the user's tables.
 //
 // Errors by kind:
 //   - contention, code "migration_lock": another migration runs for over a minute
@@ -83,7 +104,12 @@ func (s *Store) migrate(ctx context.Context, files []migration.File, p procedure
 		if err := migrateIn(ctx, tx, files); err != nil {
 			return err
 		}
-		return p.install(ctx, tx)
+		if err := p.install(ctx, tx); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, chooseMapping, sql.Named("version", s.tables.mapping.Version()),
+			sql.Named("columns", mssql.NVarCharMax(shared.MappingText(s.tables.mapping))))
+		return err
 	})
 }
 
@@ -214,6 +240,8 @@ func MigrationScript(o Options) (string, error) {
 	b.WriteString("-- The set's record.\nDECLARE @hash varchar(12) = '" + set.hash +
 		"';\nDECLARE @inputs nvarchar(max) = N'" +
 		escapeQuotes(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
+	fmt.Fprintf(&b, requireTransaction+"-- The mapping.\nDECLARE @version int = %d;\nDECLARE @columns nvarchar(max) = N'%s';\n%s\nGO\n",
+		o.Mapping.Version(), escapeQuotes(shared.MappingText(o.Mapping)), chooseMapping)
 	b.WriteString(requireTransaction + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // currentValues reads the values that the lines of the request have now.
-func currentValues(rows *sql.Rows) (map[int64][]invoice.Value, error) {
+func currentValues(rows *sql.Rows, columns []invoice.Column) (map[int64][]invoice.Value, error) {
 	if err := skipToSet(rows, setCurrent); err != nil {
 		return nil, err
 	}
 	before := map[int64][]invoice.Value{}
 	for rows.Next() {
-		line, values, err := scanLine(rows, invoice.Columns())
+		line, values, err := scanLine(rows, columns)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func canonical(c invoice.Column, found any) (invoice.Value, error) {
 		}
 		return number(c, "0")
 	case time.Time:
-		return invoice.Of(v.UTC().Format("2006-01-02T15:04:05.000000Z")), nil
+		return invoice.Of(v.UTC().Format(timeForm(c))), nil
 	}
 	return invoice.Value{}, fmt.Errorf("type %T", found)
 }

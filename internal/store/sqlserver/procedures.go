@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,7 +104,7 @@ func (t tables) procedures() (procedures, error) {
 	if err != nil {
 		return procedures{}, err
 	}
-	plain := tables{layout: invoice.DefaultLayout(), schema: defaultSchema, lockTimeout: defaultLockTimeout}
+	plain := tables{schema: defaultSchema, lockTimeout: defaultLockTimeout}
 	build, err := plain.renderProcedures()
 	if err != nil {
 		return procedures{}, err
@@ -180,12 +181,14 @@ func (t tables) renderProcedures() (procedures, error) {
 			parameters: "@rows nvarchar(max), @hashes varbinary(max), @run varchar(36), " +
 				"@from bigint, @advance bit, @to bigint, @counts nvarchar(max)", steps: []step{adoptionStep("page")},
 		})
-	return made.hashed(), nil
+	return made.hashed(t.mapping.Version()), nil
 }
 
-// hashed adds the hash of the texts. The texts are made without the hash.
-func (p procedures) hashed() procedures {
+// hashed adds the hash of the texts, which are made without it, and of the mapping's version: so no build writes rows by
+// a mapping that no migration chose.
+func (p procedures) hashed(mapping int) procedures {
 	sum := sha256.New()
+	sum.Write([]byte(strconv.Itoa(mapping)))
 	for _, one := range p.list {
 		sum.Write([]byte(one.text("")))
 	}
@@ -199,20 +202,16 @@ const hashLength = 12
 // inputs lists what the set depends on: the build, as the hash of its set for the default names, and the settings.
 func (t tables) inputs(build string) []string {
 	list := []string{
-		"build " + build, "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
-		"key " + string(invoice.Detail) + "." + t.layout.Key(invoice.Detail),
-		"key " + string(invoice.Tracking) + "." + t.layout.Key(invoice.Tracking),
+		"build " + build, "mapping " + strconv.Itoa(t.mapping.Version()), "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
+		"key " + string(invoice.Detail) + "." + t.mapping.Key(invoice.Detail),
+		"key " + string(invoice.Tracking) + "." + t.mapping.Key(invoice.Tracking),
 	}
-	for _, c := range t.layout.Columns {
-		source := string(c.Source)
-		if c.Source == invoice.FromDocument {
-			source = c.Path
-		}
+	for _, c := range t.mapping.Columns() {
 		kind, err := columnType(c)
 		if err != nil {
 			kind = string(c.Kind)
 		}
-		list = append(list, fmt.Sprintf("column %s %s from %s", label(c), kind, source))
+		list = append(list, fmt.Sprintf("column %s %s from %s", label(c), kind, c.From()))
 	}
 	return list
 }

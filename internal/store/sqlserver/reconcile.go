@@ -16,7 +16,10 @@ const opReconcile = "sqlserver: reconcile"
 // (internal).
 func (s *Store) ReconcileRows(sysName string, keptDays int) reconcile.Rows {
 	return shared.NewRows(
-		shared.RowsEngine{SysName: sysName, KeptDays: keptDays, Query: s.compared, Values: s.storedValues})
+		shared.RowsEngine{
+			Mapping: s.tables.mapping, Recipes: s.recipes, SysName: sysName, KeptDays: keptDays, Query: s.compared,
+			Values: s.storedValues,
+		})
 }
 
 // compared calls each for every row of a procedure's result.

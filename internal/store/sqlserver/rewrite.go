@@ -26,6 +26,9 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 	if err != nil {
 		return err
 	}
+	if a.recipes, err = s.recipes(ctx); err != nil {
+		return err
+	}
 	lines, expected := map[[2]int]seen{}, 0
 	for _, it := range a.items {
 		expected += it.Rows()
@@ -53,7 +56,7 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 
 // scanSeen reads a line's item and position, and compares the line with its ledger row.
 func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
-	columns := invoice.Columns()
+	columns := a.form.Mapping.Columns()
 	var known bool
 	var detail, tracking shared.Hash
 	var version sql.NullInt64
@@ -72,8 +75,9 @@ func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 		return at, l, err
 	}
 	present := shared.Present{
-		HashVersion: int(version.Int64), DetailHash: string(detail), TrackingHash: string(tracking),
+		Recipe: a.recipes[int(version.Int64)], DetailHash: string(detail), TrackingHash: string(tracking),
 		Tracked: l.tracking.Valid, Values: a.form.Stored(values),
+		Want: a.form.Stored(a.form.Mapping.RowValues(it.Values, it.Main, line)),
 	}
 	l.verdict, l.keepStatus = present.LeftAlone(it, line), l.keepStatus && !it.Overwrites(line)
 	return at, l, nil

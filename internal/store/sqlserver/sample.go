@@ -63,7 +63,7 @@ func (t tables) sampleText() (string, error) {
 		templateData
 		Detail, Tracking []sampleColumn
 	}{templateData: base}
-	for _, c := range t.layout.Columns {
+	for _, c := range t.mapping.Columns() {
 		kind, err := columnType(c)
 		if err != nil {
 			return "", err

@@ -135,6 +135,7 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		rights []string
 	}{
 		{"migration", []string{"SELECT"}},
+		{"mapping", []string{"SELECT"}},
 		{"procedure_set", []string{"SELECT"}},
 		{"ledger", []string{"SELECT"}}, // procedures write it
 		{"adoption", []string{"SELECT"}},
@@ -174,7 +175,7 @@ func (s *Store) inspectOwnRights(ctx context.Context, table string, rights []str
 	return nil
 }
 
-// inspectTable compares one of the user's tables with the column table.
+// inspectTable compares one of the user's tables with the mapping.
 func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there userTable, f *Findings) error {
 	name := s.tables.schema + "." + string(table)
 	if len(there.order) == 0 {
@@ -182,19 +183,19 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 			"%s: expected a table that this login may read, found none (fix: set SQL_SCHEMA, or see deploy/sql/app_rights.sql)", name)
 		return nil
 	}
-	key := s.tables.layout.Key(table)
+	key := s.tables.mapping.Key(table)
 	ours := map[string]bool{strings.ToLower(key): true}
 	keyColumn, ok := there.column(key)
 	if ok {
 		checkKey(name, keyColumn, f)
 		if table == invoice.Tracking && (keyColumn.computed || keyColumn.identity) {
 			f.differ(
-				"%s.%s: expected a key that can be inserted, found a computed one or an identity (fix: another key column by COLUMN_NAMES)", name, keyColumn.name)
+				"%s.%s: expected a key that can be inserted, found a computed one or an identity (fix: another key in MAPPING)", name, keyColumn.name)
 		}
 	} else {
-		f.differ("%s: expected the key column %s, found none of that name (fix: name it in COLUMN_NAMES)", name, key)
+		f.differ("%s: expected the key column %s, found none of that name (fix: name it in MAPPING)", name, key)
 	}
-	for _, c := range s.tables.layout.Columns {
+	for _, c := range s.tables.mapping.Columns() {
 		if c.Table != table {
 			continue
 		}
@@ -206,7 +207,7 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 				return err
 			}
 			f.differ(
-				"%s: expected a column %s %s, found none of that name (fix: ALTER TABLE %s ADD %s %s NULL, or name the column that has it in COLUMN_NAMES)",
+				"%s: expected a column %s %s, found none of that name (fix: ALTER TABLE %s ADD %s %s NULL, or name the column that has it in MAPPING, or take it out there)",
 				name, c.Name, kind, name, c.Name, kind)
 			continue
 		}
@@ -272,8 +273,8 @@ HAVING MAX(CASE WHEN k.key_ordinal = 1 THEN COL_NAME(k.object_id, k.column_id) E
 
 // setByEachWrite reports whether each write and rewrite of content sets a column of a table.
 func (s *Store) setByEachWrite(table invoice.Table, column string) bool {
-	return slices.ContainsFunc(s.tables.layout.Columns, func(c invoice.Column) bool {
-		return c.Table == table && strings.EqualFold(c.Name, column) && !c.IsStatus()
+	return slices.ContainsFunc(s.tables.mapping.Columns(), func(c invoice.Column) bool {
+		return c.Table == table && strings.EqualFold(c.Name, column) && !c.Status
 	})
 }
 
@@ -302,7 +303,7 @@ func (s *Store) hasRight(ctx context.Context, table, right string) (bool, error)
 
 // hasRightOnColumns reports whether this login has a right on every column that the statements use.
 func (s *Store) hasRightOnColumns(ctx context.Context, table invoice.Table, right string) (bool, error) {
-	for _, c := range s.tables.layout.Columns {
+	for _, c := range s.tables.mapping.Columns() {
 		if c.Table != table {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqlservertest"
 	"sqlwriter/test/sqltest"
 )
@@ -133,7 +134,7 @@ func TestAPartitionedTableNeedsAColumnThatEachWriteSets(t *testing.T) {
 			h.AddLines(t, 1, 2)
 			for version := range 2 {
 				it := sqltest.Item(fmt.Sprint("a", version), int64(version+10), 1, 2)
-				for i, column := range invoice.Columns() {
+				for i, column := range mapping.InUse().Columns() {
 					switch column.Name {
 					case "RQST_TS":
 						it.Values[i] = invoice.Of(fmt.Sprintf("202%d-12-17T16:30:15.123456Z", version+4))
@@ -243,5 +244,5 @@ func TestALayoutOfTheDeployments(t *testing.T) {
 	require.Equal(t, 1, n)
 	out, err := s.Apply(ctx, []commit.Item{sqltest.Item("b", 11, 7)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
-	require.Len(t, out[0].Rows[0].Before, len(invoice.Columns()))
+	require.Len(t, out[0].Rows[0].Before, len(mapping.InUse().Columns()))
 }

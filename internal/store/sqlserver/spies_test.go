@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -62,7 +63,7 @@ func (h *spies) refuse(t testing.TB, value string) {
 	t.Helper()
 	for i, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		var rules []string
-		for _, c := range invoice.Columns() {
+		for _, c := range mapping.InUse().Columns() {
 			if c.Table == table && c.Kind == invoice.Text {
 				rules = append(rules, fmt.Sprintf("COALESCE(%s, N'') <> N'%s'", c.Name, value))
 			}
@@ -156,7 +157,7 @@ func (h *spies) oddColumns(t testing.TB) (edits []func(line int64)) {
 	texts := []string{"nchar(%d)", "varchar(%d)", "nvarchar(%d)"}
 	times := []string{"datetime", "datetime2(3)", "datetimeoffset(0)"}
 	numbers := []string{"float", "decimal(18, 8)", "numeric(9, 4)"}
-	for n, c := range invoice.Columns() {
+	for n, c := range mapping.InUse().Columns() {
 		var kind string
 		switch c.Kind {
 		case invoice.Text:

@@ -76,7 +76,7 @@ func heartbeatSteps() []string {
 	return []string{"begin", "heartbeat_variables", "transaction", "heartbeat", "commit", "heartbeat_answer"}
 }
 
-// stagedColumn is one row of the column table for the templates.
+// stagedColumn is one column of the mapping for the templates.
 type stagedColumn struct {
 	// Name is the quoted column of the user's table; Staged is the column of the staged line.
 	Name, Staged string
@@ -85,6 +85,8 @@ type stagedColumn struct {
 	Label string
 	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR. IsStatus marks the line status.
 	InDetail, IsStatus bool
+	// Keep marks a column that keeps its value where the document has none.
+	Keep bool
 }
 
 // stagedSlot is one value of a document or a line for the templates.
@@ -143,23 +145,23 @@ func stagedType(s shared.Slot) (string, error) {
 
 // tables are the names and limits of one deployment.
 type tables struct {
-	layout invoice.Layout
+	mapping *invoice.Mapping
 	// schema is the schema of the user's tables.
 	schema      string
 	lockTimeout time.Duration
 }
 
-// dataOf makes the templates' data from the column table.
+// dataOf makes the templates' data from the mapping.
 func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 	d := templateData{
 		Ledger: ledger, RealLedger: ledgerTable,
 		DetailTable: t.table(invoice.Detail), TrackingTable: t.table(invoice.Tracking),
-		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
+		DetailKey: quote(t.mapping.Key(invoice.Detail)), TrackingKey: quote(t.mapping.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
 		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
 		MarkCode: run.CodeMarkCommitted, LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
 	}
-	document, line, of := shared.Slots(t.layout.Columns)
+	document, line, of := shared.Slots(t.mapping.Columns())
 	var err error
 	if d.ItemSlots, err = staged(document); err != nil {
 		return templateData{}, err
@@ -167,10 +169,10 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 	if d.LineSlots, err = staged(line); err != nil {
 		return templateData{}, err
 	}
-	for i, c := range t.layout.Columns {
+	for i, c := range t.mapping.Columns() {
 		s := stagedColumn{
 			Name: quote(c.Name), Staged: of[i], Label: fmt.Sprintf("c%d", i),
-			InDetail: c.Table == invoice.Detail, IsStatus: c.IsStatus(),
+			InDetail: c.Table == invoice.Detail, IsStatus: c.Status, Keep: c.Keep,
 		}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)

@@ -14,6 +14,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqltest"
 )
 
@@ -119,7 +120,7 @@ func TestTheHashDoesNotDependOnLineEnds(t *testing.T) {
 }
 
 func TestStatementsFollowTheColumnTable(t *testing.T) {
-	columns := append(invoice.Columns(),
+	columns := append(mapping.InUse().Columns(),
 		invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
 	set, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
 	require.NoError(t, err)

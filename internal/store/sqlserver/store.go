@@ -12,8 +12,8 @@ import (
 
 // Options are the settings of a deployment. Zero values mean the defaults.
 type Options struct {
-	// Layout has the names of the user's columns.
-	Layout invoice.Layout
+	// Mapping has the user's columns; nil means the default.
+	Mapping *invoice.Mapping
 	// Schema is the schema of the user's two tables; empty means dbo.
 	Schema string
 	// MaxOpen bounds the connections; 0 means 10. As many may be idle.
@@ -83,7 +83,7 @@ func New(dsn string, o Options) (*Store, error) {
 		tables: t, previewOnly: o.PreviewOnly, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen),
 		notes: &atomic.Pointer[[]string]{},
 	}
-	s.limits = &columnLimits{columns: t.layout.Columns, read: s.readColumns, now: time.Now}
+	s.limits = &columnLimits{mapping: o.Mapping, read: s.readColumns, now: time.Now}
 	if s.procedures, err = t.procedures(); err != nil {
 		return nil,
 			fault.Wrap(fault.Internal, "sqlserver: open", fault.CodeBug, "the procedures cannot be produced", err)
@@ -104,7 +104,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // tablesOf is the part of the options that statements are made from.
 func tablesOf(o Options) (tables, error) {
 	t := tables{
-		layout: o.Layout.OrDefault(), schema: orDefault(o.Schema, defaultSchema),
+		mapping: o.Mapping, schema: orDefault(o.Schema, defaultSchema),
 		lockTimeout: orDefault(o.LockTimeout, defaultLockTimeout),
 	}
 	if len(t.schema) > maxNameLength {

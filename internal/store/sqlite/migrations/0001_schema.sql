@@ -236,3 +236,10 @@ CREATE INDEX sqlwriter_ix_comparison_begun ON sqlwriter_comparison (sys_name, be
 -- and all of them would be sorted.
 CREATE INDEX sqlwriter_ix_run_ended ON sqlwriter_run (ended_at, sys_name);
 CREATE INDEX sqlwriter_ix_comparison_ended ON sqlwriter_comparison (ended_at, sys_name);
+-- One row for each mapping that a migration chose. columns has its lines as JSON, which tell for a ledger row of that
+-- hash_version what was written. The one that was chosen last is in use.
+CREATE TABLE sqlwriter_mapping (
+    version INTEGER PRIMARY KEY,
+    columns TEXT NOT NULL,
+    chosen_at TEXT NOT NULL
+);

@@ -284,3 +284,12 @@ CREATE INDEX ix_comparison_begun ON sqlwriter.comparison (sys_name, begun_at, co
 -- tables, by a procedure: the app has no right to.
 CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status);
 CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
+-- One row for each mapping that a migration chose. columns has its lines as JSON, which tell for a ledger row of that
+-- hash_version what was written. The one that was chosen last is in use.
+CREATE TABLE sqlwriter.mapping (
+    version int NOT NULL,
+    columns nvarchar(max) NOT NULL CHECK (ISJSON(columns) = 1),
+    chosen_at datetime2(7) NOT NULL DEFAULT SYSUTCDATETIME(),
+    chosen_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+    CONSTRAINT pk_mapping PRIMARY KEY (version)
+);

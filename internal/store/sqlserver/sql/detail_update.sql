@@ -1,4 +1,5 @@
--- Guarantees: the detail rows of all applied lines get every column of the table, or the request is undone.
+-- Guarantees: the detail rows of all applied lines get every column of the mapping, or the request is undone.
+-- A column that keeps its value gets one where the document has one.
 -- A rewrite keeps a steward's status, and misses a row that was edited since it was read.
 IF @content > 0 OR @expected = 0
     BEGIN
@@ -7,7 +8,7 @@ IF @content > 0 OR @expected = 0
             {{$c.Name}} = {{if and $.Rewrite $c.IsStatus}}CASE
                 WHEN s.keep_status = 1 THEN d.{{$c.Name}}
                 ELSE s.{{$c.Staged}}
-            END{{else}}s.{{$c.Staged}}{{end}}{{end}}
+            END{{else if $c.Keep}}COALESCE(s.{{$c.Staged}}, d.{{$c.Name}}){{else}}s.{{$c.Staged}}{{end}}{{end}}
         FROM #line AS s
         INNER JOIN {{.DetailTable}} AS d ON d.{{.DetailKey}} = s.detail_id
         WHERE{{if .Rewrite}}

@@ -1,4 +1,5 @@
--- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
+-- Guarantees: existing tracking rows get every column of the mapping; one that keeps its
+-- value, where the document has one. Failure marks do not change this table.
 -- A rewrite keeps a steward's status, and misses a row that was edited since it was read.
 SET @written = 0;
 IF @content > 0 OR @expected = 0
@@ -8,7 +9,7 @@ IF @content > 0 OR @expected = 0
             {{$c.Name}} = {{if and $.Rewrite $c.IsStatus}}CASE
                 WHEN s.keep_status = 1 THEN t.{{$c.Name}}
                 ELSE s.{{$c.Staged}}
-            END{{else}}s.{{$c.Staged}}{{end}}{{end}}
+            END{{else if $c.Keep}}COALESCE(s.{{$c.Staged}}, t.{{$c.Name}}){{else}}s.{{$c.Staged}}{{end}}{{end}}
         FROM #line AS s
         INNER JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id
         WHERE{{if .Rewrite}}

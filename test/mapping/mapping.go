@@ -1,0 +1,92 @@
+// Package mapping has the mapping under which the tests of stores run. One variable runs them for another deployment.
+package mapping
+
+import (
+	"encoding/json"
+	"os"
+	"sync"
+	"time"
+	_ "time/tzdata" // as the handler has it
+
+	"sqlwriter/internal/invoice"
+)
+
+// Variable names the file of a mapping; without it the default is in use. Zone is the deployment's time zone.
+const (
+	Variable = "SQLWRITER_TEST_MAPPING"
+	Zone     = "America/Chicago"
+)
+
+// InUse is the mapping of this process.
+func InUse() *invoice.Mapping { return inUse() }
+
+// Reader reads documents by the mapping in use.
+func Reader() invoice.Reader { return invoice.Reader{Mapping: InUse()} }
+
+var inUse = sync.OnceValue(func() *invoice.Mapping { //nolint:gochecknoglobals // a process has one
+	path := os.Getenv(Variable)
+	if path == "" {
+		return invoice.DefaultMapping()
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return Read(file)
+})
+
+// Read reads a mapping of a deployment in Zone. It panics if the mapping is wrong.
+func Read(file []byte) *invoice.Mapping {
+	zone, err := time.LoadLocation(Zone)
+	if err != nil {
+		panic(err)
+	}
+	m, err := invoice.ReadMapping(file, zone)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Table is a table of a mapping's file, Entry one of its columns.
+type (
+	Table struct {
+		Key     string  `json:"key"`
+		Columns []Entry `json:"columns"`
+	}
+	Entry map[string]any
+)
+
+// File is the file of the default mapping after an edit.
+func File(edit func(tables map[invoice.Table]*Table)) []byte {
+	tables := map[invoice.Table]*Table{}
+	if err := json.Unmarshal(invoice.DefaultFile(), &tables); err != nil {
+		panic(err)
+	}
+	edit(tables)
+	file, err := json.Marshal(tables)
+	if err != nil {
+		panic(err)
+	}
+	return file
+}
+
+// Edited is the default mapping after an edit.
+func Edited(edit func(tables map[invoice.Table]*Table)) *invoice.Mapping { return Read(File(edit)) }
+
+// Column is the entry of a column; nil if the table has none of the name.
+func (t *Table) Column(name string) Entry {
+	for _, e := range t.Columns {
+		if e["name"] == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// Renamed is the default mapping with another name of IVCE_TRKG_MSTR.RQST_TS.
+func Renamed() *invoice.Mapping {
+	return Edited(func(tables map[invoice.Table]*Table) {
+		tables[invoice.Tracking].Column("RQST_TS")["name"] = "REQUEST_TIME"
+	})
+}
