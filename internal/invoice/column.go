@@ -134,7 +134,9 @@ func (c Column) Type() string {
 		applies bool
 		text    string
 	}{
-		{c.Required, "required"}, {c.Keep, "kept if missing"}, {c.Cut, "cut if longer"},
+		{c.Required, "required"},
+		{c.Keep, "kept if missing"},
+		{c.Cut, "cut if longer"},
 		{c.WithoutOffset != "", "without offset: " + c.WithoutOffset},
 	} {
 		if word.applies {

@@ -8,8 +8,9 @@ import (
 
 // The names of the hash recipes. The name comes first, and each part is a number or a text with its length in front.
 // Different contents so never give the same bytes. A change of a recipe or of a value's canonical form needs another
-// name of the first line of a version (Mapping.Version); a golden test checks it.
+// recipeNumber, which is part of Mapping.Version; a golden test checks it.
 const (
+	recipeNumber  = "1"
 	recipeContent = "content"
 	recipeRefused = "refused"
 	recipeRow     = "row"
@@ -72,8 +73,8 @@ func (r Recipe) appendContent(recipe string, main int64, duplicates []int64, val
 }
 
 func (r Recipe) begin(name string) []byte {
-	const usual = 4096                                                                       // enough for an ordinary content, so that the buffer does not grow
-	return binary.AppendUvarint(appendText(make([]byte, 0, usual), name), uint64(r.version)) //nolint:gosec // positive
+	const usual = 4096 // enough for an ordinary content, so that the buffer does not grow
+	return binary.AppendVarint(appendText(make([]byte, 0, usual), name), int64(r.version))
 }
 
 // appendValue writes a column's table, name and value. NULL and "" differ in the first byte.

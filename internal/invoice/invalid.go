@@ -20,8 +20,8 @@ type FieldError struct {
 	// FoundType is the JSON type found, with its length for a too long text. It has no value.
 	FoundType string
 
-	// ruled: the value is known, and only a rule of the mapping or of a setting refuses it. Another mapping may take it,
-	// and its hash is that of the value.
+	// ruled: the value is known, and only a rule of the mapping or of a setting refuses it. Another mapping may take
+	// it, and its hash is that of the value.
 	ruled bool
 }
 

@@ -50,7 +50,8 @@ func ReadMapping(file []byte, zone *time.Location) (*Mapping, error) {
 	r := mappingReader{zone: zone, m: &Mapping{keys: map[Table]string{}}}
 	r.read(file)
 	if len(r.problems) > 0 {
-		return nil, fault.New(fault.Infrastructure, "invoice: mapping", "settings", "%s", strings.Join(r.problems, "; "))
+		return nil,
+			fault.New(fault.Infrastructure, "invoice: mapping", "settings", "%s", strings.Join(r.problems, "; "))
 	}
 	r.m.plan = newPlan(r.m.columns)
 	r.m.own = newRecipe(r.m)

@@ -2,10 +2,10 @@ package invoice
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,8 +52,8 @@ func (p *pathList) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(p))
 }
 
-// Bounds of a mapping. A path has at most maxPaths alternatives; the staged line of a request has at most 1,024 columns.
-// A staged decimal has maxScale digits after the point and maxWhole before it. A name has at most maxName UTF-16 units,
+// Bounds of a mapping. A column has at most maxPaths paths; the staged line of a request has at most 1,024 columns. A
+// staged decimal has maxScale digits after the point and maxWhole before it. A name has at most maxName UTF-16 units,
 // as sysname of SQL Server.
 const (
 	maxPaths   = 5
@@ -201,7 +201,8 @@ func (r *mappingReader) source(c *Column, e columnEntry) {
 	if e.Line != "" {
 		c.Source, sources = e.Line, sources+1
 		if !slices.Contains([]Source{FromParent, FromDuplicate, FromRequestTime}, e.Line) {
-			r.wrong("line: expected %s, %s or %s, found %s", FromParent, FromDuplicate, FromRequestTime, quoted(string(e.Line)))
+			r.wrong("line: expected %s, %s or %s, found %s", FromParent, FromDuplicate, FromRequestTime,
+				quoted(string(e.Line)))
 		}
 	}
 	if sources != 1 {
@@ -218,7 +219,8 @@ func (r *mappingReader) paths(paths []string) {
 		case slices.Contains(strings.Split(path, "."), "") || strings.ContainsAny(path, "[]"):
 			r.wrong("from: expected a path of members with dots between them, found %s", quoted(path))
 		case root == "sql_writer" || strings.HasPrefix(root, "_") || path == "post-processing.duplicate_detail_uids":
-			r.wrong("from: expected a member that only the pipeline writes and that has one value, found %s", quoted(path))
+			r.wrong("from: expected a member that only the pipeline writes and that has one value, found %s",
+				quoted(path))
 		case slices.Contains(paths[:i], path):
 			r.wrong("from: expected every path once, found %s twice", quoted(path))
 		}
@@ -230,10 +232,7 @@ var types = regexp.MustCompile(`^(?:(text)\((\d{1,9})\)|(decimal)\((\d{1,2}),(\d
 
 func (r *mappingReader) kind(c *Column, e columnEntry) {
 	usual := map[Source]string{FromParent: "integer", FromDuplicate: "flag(Y,N)", FromRequestTime: "time"}[c.Source]
-	text := e.Type
-	if text == "" {
-		text = usual
-	}
+	text := cmp.Or(e.Type, usual)
 	part := types.FindStringSubmatch(text)
 	if part == nil {
 		r.wrong("type: expected text(n), decimal(p,s), integer, flag(Y,N), time or time(zone), found %s", quoted(e.Type))
@@ -248,7 +247,8 @@ func (r *mappingReader) kind(c *Column, e columnEntry) {
 	case part[3] != "":
 		c.Kind, c.Precision, c.Scale = Decimal, number(4), number(5)
 		if c.Scale > maxScale || c.Precision < max(1, c.Scale) || c.Precision-c.Scale > maxWhole {
-			r.wrong("type: expected at most %d digits before the point and %d after it, found %s", maxWhole, maxScale, text)
+			r.wrong("type: expected at most %d digits before the point and %d after it, found %s", maxWhole, maxScale,
+				text)
 		}
 	case part[6] != "":
 		c.Kind = Integer
@@ -261,7 +261,7 @@ func (r *mappingReader) kind(c *Column, e columnEntry) {
 	default:
 		c.Kind, c.Local = Time, part[11] != ""
 	}
-	if usual != "" && c.Kind != map[Source]Kind{FromParent: Integer, FromDuplicate: Flag, FromRequestTime: Time}[c.Source] {
+	if kind, _, _ := strings.Cut(usual, "("); usual != "" && string(c.Kind) != kind {
 		r.wrong("type: expected one like %s for line %s, found %s", usual, c.Source, text)
 	}
 }
@@ -306,7 +306,8 @@ func (r *mappingReader) bounds(c *Column, e columnEntry) {
 	if ok {
 		c.Min, c.Limit = e.Range[0], e.Range[1]
 		low, high := Exact(c.Min), Exact(c.Limit)
-		ok = (low != nil || c.Min == "") && (high != nil || c.Limit == "") && (low == nil || high == nil || low.Cmp(high) <= 0)
+		ok = (low != nil || c.Min == "") && (high != nil || c.Limit == "") &&
+			(low == nil || high == nil || low.Cmp(high) <= 0)
 	}
 	if !ok {
 		r.wrong(`range: expected two numbers as texts, the lower one first, "" for none, of a number`)
@@ -367,11 +368,9 @@ func jsonFault(err error) string {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return strings.TrimSpace("a " + kind.Value + " in the member " + kind.Field)
+		return strings.TrimSuffix("JSON of type "+kind.Value+" in the member "+kind.Field, " in the member ")
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("invalid JSON (at byte %d)", syntax.Offset)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "its end before it was complete"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

@@ -141,6 +141,10 @@ func (c Column) quantity(span []byte) (Value, *FieldError) {
 
 // exactly is the column's text of a number that it holds without rounding.
 func (c Column) exactly(n *big.Rat) (string, bool) {
+	const longest = 128 // bits before the point, more than any column has
+	if n.Num().BitLen()-n.Denom().BitLen() > longest {
+		return "", false
+	}
 	text, ok := rounded(n, c.Precision, c.Scale)
 	if c.Kind == Integer {
 		v, whole := toInt64(n)

@@ -39,7 +39,8 @@ type recordedColumn struct {
 
 func (c Column) recorded() recordedColumn {
 	r := recordedColumn{
-		Source: c.Source, From: c.Paths, Value: c.Constant, Kind: c.Kind, Words: c.Words, Local: c.Local, Bare: c.WithoutOffset,
+		Source: c.Source, From: c.Paths, Value: c.Constant, Kind: c.Kind, Words: c.Words, Local: c.Local,
+		Bare: c.WithoutOffset,
 	}
 	switch c.Kind {
 	case Decimal:
@@ -80,6 +81,7 @@ func newRecipe(m *Mapping) Recipe {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Name, b.Name))
 	})
 	sum := sha256.New()
+	sum.Write(appendText(nil, recipeNumber))
 	for _, i := range r.places {
 		c := m.columns[i]
 		line := c.recorded()
@@ -121,7 +123,7 @@ func (r Recipe) Has(place int) bool { return r.has[place] }
 // value is somebody else's.
 func (r Recipe) Replaces(before, want []Value) bool {
 	for i, c := range r.mapping.columns {
-		if !r.has[i] && !before[i].Null && before[i] != want[i] && !(c.Keep && want[i].Null) {
+		if !r.has[i] && !before[i].Null && before[i] != want[i] && (!c.Keep || !want[i].Null) {
 			return true
 		}
 	}

@@ -271,7 +271,7 @@ func renderColumns() string {
 	var b strings.Builder
 	b.WriteString("| Table | Column | From | Holds | Meaning | Assumed |\n|---|---|---|---|---|---|\n")
 	for _, c := range invoice.DefaultMapping().Columns() {
-		from := "`" + c.Path + "`"
+		from := "`" + c.From() + "`"
 		switch c.Source {
 		case invoice.FromParent:
 			from = "the line: main line's id for a duplicate"
@@ -279,7 +279,7 @@ func renderColumns() string {
 			from = "the line: is it a duplicate"
 		case invoice.FromRequestTime:
 			from = "the front of `id`"
-		case invoice.FromDocument:
+		case invoice.FromDocument, invoice.FromMapping:
 		}
 		holds := []string{string(c.Kind)}
 		if c.Max > 0 && c.Kind == invoice.Text {

@@ -61,8 +61,8 @@ func textRules() []rule {
 		},
 		{
 			name: "one character too long", in: `{"process_output": {"part_number": "«x*101»"}}`,
-			then: "retry validation.too_long", sql: "CLN_MFR_PRT_NUM = NULL",
-			why: "cutting would make another part number",
+			then: "retry validation.too_long",
+			why:  "cutting would make another part number",
 		},
 		{
 			name: "digits too long", in: `{"process_output": {"unspsc": 39131711000}}`,
@@ -224,8 +224,8 @@ func numberRules() []rule {
 		},
 		{
 			name: "confidence 1.2", in: `{"process_output": {"part_number_confidence": 1.2}}`,
-			then: "retry validation.out_of_range", sql: "PRT_NUM_CNFDC_SCR = NULL",
-			why: "no confidence is more than 1; perhaps it was a percentage",
+			then: "retry validation.out_of_range",
+			why:  "no confidence is more than 1; perhaps it was a percentage",
 		},
 		{
 			name: "1.00001", in: `{"process_output": {"part_number_confidence": 1.00001}}`,

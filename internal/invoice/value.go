@@ -2,8 +2,8 @@ package invoice
 
 import "strconv"
 
-// normalise makes the column's value from a member. Absent and null are NULL unless the column requires a value. A value
-// comes with a refusal that says ruled where only a rule of the column refuses it.
+// normalise makes the column's value from a member. Absent and null are NULL unless the column requires a value. Where
+// only a rule of the column refuses a value, it comes with the refusal.
 func (c Column) normalise(span []byte) (Value, *FieldError) {
 	if !given(span) {
 		if c.Required {

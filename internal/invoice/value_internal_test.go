@@ -79,7 +79,8 @@ func TestSecondsAreRoundedUp(t *testing.T) {
 // No column has whole numbers of a document yet.
 func TestAnIntegerColumnTakesWholeNumbersExactly(t *testing.T) {
 	c := Column{
-		Table: Detail, Name: "QTY", Source: FromDocument, Path: "process_output.quantity", Kind: Integer, Min: "-5",
+		Table: Detail, Name: "QTY", Source: FromDocument, Paths: []string{"process_output.quantity"},
+		Kind: Integer, Min: "-5",
 	}
 	for text, want := range map[string]string{
 		"7": "7", "7.0": "7", "-5": "-5", `"12"`: "12", "-0": "0", `"9223372036854775807"`: "9223372036854775807",
@@ -90,7 +91,7 @@ func TestAnIntegerColumnTakesWholeNumbersExactly(t *testing.T) {
 		v, refusal := c.normalise([]byte(text))
 		if refusal != nil {
 			require.Equal(t, want, refusal.Code, text)
-			require.True(t, v.Null)
+			require.Equal(t, refusal.ruled, !v.Null, "%s: a value that is known, or none", text)
 			continue
 		}
 		require.Equal(t, want, v.Text, text)
@@ -158,11 +159,11 @@ func TestMembersAreWalkedAsEncodingJSONWalksThem(t *testing.T) {
 }
 
 func TestAnObstacleOnTheWayIsRefusedNotSkipped(t *testing.T) {
-	p := newPlan()
+	p := newPlan(nil)
 	deep := p.at("process_output.inner.value")
 	r := reading{plan: p, spans: make([][]byte, p.size)}
 	p.root.collect([]byte(`{"process_output":{"inner":"text"}}`), r.spans)
-	require.True(t, r.value(Column{Kind: Text, Path: deep.path}, deep).Null)
+	require.True(t, r.value(Column{Kind: Text}, []*node{deep}).Null)
 	require.Len(t, r.invalid.Fields, 1)
 	require.Equal(t, "process_output.inner", r.invalid.Fields[0].Path)
 	require.False(t, r.invalid.Unreadable)

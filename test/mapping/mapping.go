@@ -48,14 +48,14 @@ func Read(file []byte) *invoice.Mapping {
 	return m
 }
 
-// Table is a table of a mapping's file, Entry one of its columns.
-type (
-	Table struct {
-		Key     string  `json:"key"`
-		Columns []Entry `json:"columns"`
-	}
-	Entry map[string]any
-)
+// Table is a table of a mapping's file.
+type Table struct {
+	Key     string  `json:"key"`
+	Columns []Entry `json:"columns"`
+}
+
+// Entry is a column of a mapping's file.
+type Entry map[string]any
 
 // File is the file of the default mapping after an edit.
 func File(edit func(tables map[invoice.Table]*Table)) []byte {
