@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 
 	"sqlwriter/internal/fault"
 )
@@ -77,6 +77,16 @@ func (r *mappingReader) wrong(format string, args ...any) {
 	r.problems = append(r.problems, r.at+fmt.Sprintf(format, args...))
 }
 
+// expect reports a member of the place that is not as expected.
+func (r *mappingReader) expect(ok bool, member, expected string, found any) {
+	if text, is := found.(string); is {
+		found = strconv.Quote(fault.Truncate(text, fault.MaxForeign))
+	}
+	if !ok {
+		r.wrong("%s: expected %s, found %v", member, expected, found)
+	}
+}
+
 func (r *mappingReader) read(file []byte) {
 	file = bytes.TrimPrefix(file, []byte("\ufeff")) // written by editors on Windows
 	var tables map[Table]json.RawMessage
@@ -86,9 +96,7 @@ func (r *mappingReader) read(file []byte) {
 	}
 	r.repeated(bytes.TrimSpace(file))
 	for name := range tables {
-		if name != Detail && name != Tracking {
-			r.wrong("expected the tables %s and %s, found %s", Detail, Tracking, quoted(string(name)))
-		}
+		r.expect(name == Detail || name == Tracking, "tables", fmt.Sprint(Detail, " and ", Tracking), string(name))
 	}
 	for _, name := range []Table{Detail, Tracking} {
 		r.at = string(name) + ": "
@@ -103,9 +111,7 @@ func (r *mappingReader) repeated(value []byte) {
 	case jsonObject:
 		seen := map[string]bool{}
 		eachMember(value, func(name, value []byte) {
-			if seen[string(name)] {
-				r.wrong("expected every member once, found %s twice", quoted(string(name)))
-			}
+			r.expect(!seen[string(name)], "members", "every one once", string(name))
 			seen[string(name)] = true
 			r.repeated(value)
 		})
@@ -117,23 +123,15 @@ func (r *mappingReader) repeated(value []byte) {
 
 func (r *mappingReader) table(name Table, text []byte) {
 	var t tableEntry
-	if len(text) == 0 {
-		r.wrong("expected its columns, found no such member")
-		return
-	}
 	if err := strictly(text, &t); err != nil {
 		r.wrong("expected a key and a list of columns, found %s", jsonFault(err))
 		return
 	}
-	if found := wrongName(t.Key); found != "" {
-		r.wrong("key: expected the name of a column, found %s", found)
-	}
-	if n := len(t.Columns); n == 0 || n > maxColumns {
-		r.wrong("expected 1 to %d columns, found %d", maxColumns, n)
-	}
+	r.name("key", t.Key)
+	r.expect(len(t.Columns) > 0 && len(t.Columns) <= maxColumns, "columns", fmt.Sprintf("1 to %d", maxColumns),
+		len(t.Columns))
 	r.m.keys[name] = t.Key
-	names := map[string]bool{strings.ToUpper(t.Key): true}
-	status := 0
+	names, status := map[string]bool{strings.ToUpper(t.Key): true}, 0
 	for i, text := range t.Columns {
 		var e columnEntry
 		err := strictly(text, &e)
@@ -145,12 +143,9 @@ func (r *mappingReader) table(name Table, text []byte) {
 			r.wrong("expected the members of a column, found %s", jsonFault(err))
 			continue
 		}
-		if found := wrongName(e.Name); found != "" {
-			r.wrong("name: expected the name of a column, found %s", found)
-		}
-		if names[strings.ToUpper(e.Name)] {
-			r.wrong("expected every name once in a table, whatever its case, and none that is the key's")
-		}
+		r.name("name", e.Name)
+		r.expect(!names[strings.ToUpper(e.Name)], "name", "every name once in a table, whatever its case, and not the key's",
+			e.Name)
 		names[strings.ToUpper(e.Name)] = true
 		if e.Status {
 			status++
@@ -158,9 +153,16 @@ func (r *mappingReader) table(name Table, text []byte) {
 		r.m.columns = append(r.m.columns, r.column(name, e))
 	}
 	r.at = string(name) + ": "
-	if status > 1 || (status == 0 && name == Detail) {
-		r.wrong("expected one column with status true, which the failure mark writes, found %d", status)
-	}
+	r.expect(status == 1 || (status == 0 && name == Tracking), "status",
+		"one column with it, which the failure mark writes", status)
+}
+
+// name checks that a text can be a column's name.
+func (r *mappingReader) name(member, name string) {
+	r.expect(strings.TrimSpace(name) == name && name != "", member, "a name without blanks around it", name)
+	r.expect(!strings.ContainsFunc(name, unicode.IsControl) && !strings.ContainsRune(name, unicode.ReplacementChar),
+		member, "characters that can stand in a name", name)
+	r.expect(utf16Units(name) <= maxName, member, fmt.Sprintf("at most %d characters", maxName), utf16Units(name))
 }
 
 // column makes a column of an entry.
@@ -171,59 +173,52 @@ func (r *mappingReader) column(table Table, e columnEntry) Column {
 	}
 	r.source(&c, e)
 	r.kind(&c, e)
-	r.missing(&c, e)
-	r.texts(&c, e)
-	r.bounds(&c, e)
-	if c.WithoutOffset != "" && (c.Kind != Time || c.Source != FromDocument ||
-		(c.WithoutOffset != BareInUTC && c.WithoutOffset != BareInZone)) {
-		r.wrong("without_offset: expected %s or %s, of a time of the document, found %s", BareInUTC, BareInZone,
-			quoted(e.WithoutOffset))
+	c.Keep, c.Required, c.Cut = e.Missing == "keep", e.Missing == "refuse", e.Long == "cut"
+	r.expect(e.Missing == "" || e.Missing == "null" || (c.Source == FromDocument && (c.Keep || c.Required)), "missing",
+		"null, keep or refuse, of a value of the document", e.Missing)
+	r.expect(e.Long == "" || (c.Kind == Text && (c.Cut || e.Long == "refuse")), "long", "refuse or cut, of a text",
+		e.Long)
+	r.expect(c.WithoutOffset == "" || (c.Kind == Time && c.Source == FromDocument &&
+		(c.WithoutOffset == BareInUTC || c.WithoutOffset == BareInZone)), "without_offset",
+		fmt.Sprintf("%s or %s, of a time of the document", BareInUTC, BareInZone), c.WithoutOffset)
+	r.texts(c)
+	if e.Range != nil {
+		r.bounds(&c, e.Range)
 	}
 	if e.Value != nil {
 		r.constant(&c, *e.Value)
 	}
-	if c.Status {
-		r.status(c)
-	}
+	marked := len(c.Values) == 0 || (slices.Contains(c.Values, StatusAIError) && len(c.Values) > 1)
+	marked = marked && c.Kind == Text && c.Max >= len(StatusAIError)
+	r.expect(!c.Status || (marked && c.Source == FromDocument && c.Required), "status",
+		"a text of the document of at least 8 characters with missing refuse, which may be AI-ERROR and others", c.Name)
 	return c
 }
 
 // source sets the source, of which an entry has exactly one.
 func (r *mappingReader) source(c *Column, e columnEntry) {
 	sources := 0
-	if e.From != nil {
-		c.Source, sources = FromDocument, sources+1
-		r.paths(e.From)
-	}
-	if e.Value != nil {
-		c.Source, sources = FromMapping, sources+1
-	}
-	if e.Line != "" {
-		c.Source, sources = e.Line, sources+1
-		if !slices.Contains([]Source{FromParent, FromDuplicate, FromRequestTime}, e.Line) {
-			r.wrong("line: expected %s, %s or %s, found %s", FromParent, FromDuplicate, FromRequestTime,
-				quoted(string(e.Line)))
+	given := map[Source]bool{FromDocument: e.From != nil, FromMapping: e.Value != nil, e.Line: e.Line != ""}
+	for source, there := range given {
+		if there {
+			c.Source, sources = source, sources+1
 		}
 	}
-	if sources != 1 {
-		r.wrong("expected one of from, value and line, found %d of them", sources)
+	r.expect(sources == 1, "source", "one of from, value and line", sources)
+	r.expect(slices.Contains([]Source{"", FromParent, FromDuplicate, FromRequestTime}, e.Line), "line",
+		fmt.Sprintf("%s, %s or %s", FromParent, FromDuplicate, FromRequestTime), string(e.Line))
+	if e.From == nil {
+		return
 	}
-}
-
-func (r *mappingReader) paths(paths []string) {
-	if n := len(paths); n == 0 || n > maxPaths {
-		r.wrong("from: expected 1 to %d paths, found %d", maxPaths, n)
-	}
-	for i, path := range paths {
-		switch root, _, _ := strings.Cut(path, "."); {
-		case slices.Contains(strings.Split(path, "."), "") || strings.ContainsAny(path, "[]"):
-			r.wrong("from: expected a path of members with dots between them, found %s", quoted(path))
-		case root == "sql_writer" || strings.HasPrefix(root, "_") || path == "post-processing.duplicate_detail_uids":
-			r.wrong("from: expected a member that only the pipeline writes and that has one value, found %s",
-				quoted(path))
-		case slices.Contains(paths[:i], path):
-			r.wrong("from: expected every path once, found %s twice", quoted(path))
-		}
+	r.expect(len(e.From) > 0 && len(e.From) <= maxPaths, "from", fmt.Sprintf("1 to %d paths", maxPaths), len(e.From))
+	for i, path := range e.From {
+		root, _, _ := strings.Cut(path, ".")
+		r.expect(!slices.Contains(strings.Split(path, "."), "") && !strings.ContainsAny(path, "[]"), "from",
+			"a path of members with dots between them", path)
+		ours := root == "sql_writer" || strings.HasPrefix(root, "_")
+		r.expect(!ours && path != "post-processing.duplicate_detail_uids", "from",
+			"a member that only the pipeline writes and that has one value", path)
+		r.expect(!slices.Contains(e.From[:i], path), "from", "every path once", path)
 	}
 }
 
@@ -235,125 +230,62 @@ func (r *mappingReader) kind(c *Column, e columnEntry) {
 	text := cmp.Or(e.Type, usual)
 	part := types.FindStringSubmatch(text)
 	if part == nil {
-		r.wrong("type: expected text(n), decimal(p,s), integer, flag(Y,N), time or time(zone), found %s", quoted(e.Type))
+		r.expect(false, "type", "text(n), decimal(p,s), integer, flag(Y,N), time or time(zone)", e.Type)
 		return
 	}
 	number := func(i int) int { n, _ := strconv.Atoi(part[i]); return n }
-	switch {
-	case part[1] != "":
-		if c.Kind, c.Max = Text, number(2); c.Max == 0 {
-			r.wrong("type: expected a text of 1 character or more, found text(0)")
-		}
-	case part[3] != "":
-		c.Kind, c.Precision, c.Scale = Decimal, number(4), number(5)
-		if c.Scale > maxScale || c.Precision < max(1, c.Scale) || c.Precision-c.Scale > maxWhole {
-			r.wrong("type: expected at most %d digits before the point and %d after it, found %s", maxWhole, maxScale,
-				text)
-		}
-	case part[6] != "":
-		c.Kind = Integer
-	case part[7] != "":
-		c.Kind, c.Flags = Flag, [2]string{part[8], part[9]}
+	c.Kind = Kind(cmp.Or(part[1], part[3], part[6], part[7], part[10]))
+	kind, _, _ := strings.Cut(usual, "(")
+	r.expect(usual == "" || string(c.Kind) == kind, "type", "one like "+usual, text)
+	switch c.Kind {
+	case Text:
+		c.Max = number(2)
+		r.expect(c.Max > 0, "type", "a text of 1 character or more", text)
+	case Decimal:
+		c.Precision, c.Scale = number(4), number(5)
+		r.expect(c.Scale <= maxScale && c.Precision >= max(1, c.Scale) && c.Precision-c.Scale <= maxWhole, "type",
+			fmt.Sprintf("at most %d digits before the point and %d after it", maxWhole, maxScale), text)
+	case Flag:
+		c.Flags = [2]string{part[8], part[9]}
 		c.Max = max(utf16Units(part[8]), utf16Units(part[9]))
-		if part[8] == part[9] || c.Max > maxFlag {
-			r.wrong("type: expected two texts of at most %d characters, for yes and for no, found %s", maxFlag, text)
-		}
-	default:
-		c.Kind, c.Local = Time, part[11] != ""
-	}
-	if kind, _, _ := strings.Cut(usual, "("); usual != "" && string(c.Kind) != kind {
-		r.wrong("type: expected one like %s for line %s, found %s", usual, c.Source, text)
+		r.expect(part[8] != part[9] && c.Max <= maxFlag, "type",
+			fmt.Sprintf("two texts of at most %d characters, for yes and for no", maxFlag), text)
+	case Time:
+		c.Local = part[11] != ""
+	case Integer:
 	}
 }
 
-func (r *mappingReader) missing(c *Column, e columnEntry) {
-	switch {
-	case e.Missing == "" || e.Missing == "null":
-	case c.Source != FromDocument || (e.Missing != "keep" && e.Missing != "refuse"):
-		r.wrong("missing: expected null, keep or refuse, of a value of the document, found %s", quoted(e.Missing))
-	default:
-		c.Keep, c.Required = e.Missing == "keep", e.Missing == "refuse"
+// texts checks the words and the allowed values.
+func (r *mappingReader) texts(c Column) {
+	r.expect(c.Kind == Text || (len(c.Words) == 0 && len(c.Values) == 0), "words and only", "a text", string(c.Kind))
+	for from, to := range c.Words {
+		r.expect(utf16Units(to) <= c.Max && (len(c.Values) == 0 || slices.Contains(c.Values, to)), "words",
+			"a text that the column takes for "+strconv.Quote(from), to)
+	}
+	for _, text := range c.Values {
+		r.expect(utf16Units(text) <= c.Max, "only", fmt.Sprintf("texts of at most %d characters", c.Max), text)
 	}
 }
 
-func (r *mappingReader) texts(c *Column, e columnEntry) {
-	ofText := c.Kind == Text
-	if c.Cut = e.Long == "cut"; (e.Long != "" && !ofText) || (e.Long != "" && !c.Cut && e.Long != "refuse") {
-		r.wrong("long: expected refuse or cut, of a text, found %s", quoted(e.Long))
-	}
-	if !ofText && (len(e.Words) > 0 || len(e.Only) > 0) {
-		r.wrong("expected words and only for a text alone")
-		return
-	}
-	fits := func(text string) bool { return utf16Units(text) <= c.Max }
-	for from, to := range e.Words {
-		if !fits(to) || (len(e.Only) > 0 && !slices.Contains(e.Only, to)) {
-			r.wrong("words: expected a text that the column takes for %s, found %s", quoted(from), quoted(to))
-		}
-	}
-	for _, text := range e.Only {
-		if !fits(text) {
-			r.wrong("only: expected texts of at most %d characters, found %s", c.Max, quoted(text))
-		}
-	}
-}
-
-func (r *mappingReader) bounds(c *Column, e columnEntry) {
-	if e.Range == nil {
-		return
-	}
-	ok := (c.Kind == Decimal || c.Kind == Integer) && len(e.Range) == 2
+func (r *mappingReader) bounds(c *Column, limits []string) {
+	ok := (c.Kind == Decimal || c.Kind == Integer) && len(limits) == 2
 	if ok {
-		c.Min, c.Limit = e.Range[0], e.Range[1]
+		c.Min, c.Limit = limits[0], limits[1]
 		low, high := Exact(c.Min), Exact(c.Limit)
 		ok = (low != nil || c.Min == "") && (high != nil || c.Limit == "") &&
 			(low == nil || high == nil || low.Cmp(high) <= 0)
 	}
-	if !ok {
-		r.wrong(`range: expected two numbers as texts, the lower one first, "" for none, of a number`)
-	}
+	r.expect(ok, "range", `two numbers as texts, the lower one first, "" for none, of a number`, strings.Join(limits, ", "))
 }
 
 // constant sets the canonical text of a value that the mapping gives.
 func (r *mappingReader) constant(c *Column, value string) {
 	span, err := json.Marshal(value)
-	if err != nil {
-		r.wrong("value: %v", err)
-		return
-	}
 	v, refusal := c.normalise(span)
-	if refusal != nil {
-		r.wrong("value: expected %s, found %s", refusal.Expected, quoted(value))
-	}
+	r.expect(err == nil && refusal == nil, "value", "one that the column takes", value)
 	c.Constant = v.Text
 }
-
-// status checks the status column: a failure mark writes AI-ERROR into it.
-func (r *mappingReader) status(c Column) {
-	takes := len(c.Values) == 0 || (slices.Contains(c.Values, StatusAIError) && len(c.Values) > 1)
-	if c.Kind != Text || c.Source != FromDocument || !c.Required || c.Max < len(StatusAIError) || !takes {
-		r.wrong("status: expected a text of the document of at least %d characters with missing refuse, which may be %s and others",
-			len(StatusAIError), StatusAIError)
-	}
-}
-
-// wrongName says why a text cannot be a column's name; empty if it can.
-func wrongName(name string) string {
-	units := len(utf16.Encode([]rune(name)))
-	switch {
-	case strings.TrimSpace(name) == "":
-		return "an empty text"
-	case strings.TrimSpace(name) != name:
-		return "blanks around " + quoted(name)
-	case strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsRune(name, unicode.ReplacementChar):
-		return "a character that cannot stand in a name"
-	case units > maxName:
-		return fmt.Sprintf("%d characters, and %d fit", units, maxName)
-	}
-	return ""
-}
-
-func quoted(text string) string { return strconv.Quote(fault.Truncate(text, fault.MaxForeign)) }
 
 // strictly decodes a value of the file, and refuses members that nothing reads.
 func strictly(text []byte, into any) error {
@@ -371,6 +303,8 @@ func jsonFault(err error) string {
 		return strings.TrimSuffix("JSON of type "+kind.Value+" in the member "+kind.Field, " in the member ")
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("invalid JSON (at byte %d)", syntax.Offset)
+	case errors.Is(err, io.EOF):
+		return "its end"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

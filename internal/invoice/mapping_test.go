@@ -59,32 +59,32 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		},
 		{
 			"unknown member of a table", func(t tables) { t[invoice.Detail].Key = "" },
-			"IVCE_DTL: key: expected the name of a column, found an empty text",
+			`IVCE_DTL: key: expected a name without blanks around it, found ""`,
 		},
 		{
 			"another table", func(t tables) { t["IVCE_HDR"] = t[invoice.Detail] },
-			`expected the tables IVCE_DTL and IVCE_TRKG_MSTR, found "IVCE_HDR"`,
+			`tables: expected IVCE_DTL and IVCE_TRKG_MSTR, found "IVCE_HDR"`,
 		},
 		{
 			"no table", func(t tables) { delete(t, invoice.Tracking) },
-			"IVCE_TRKG_MSTR: expected its columns, found no such member",
+			"IVCE_TRKG_MSTR: expected a key and a list of columns, found its end",
 		},
-		{"twice in another case", entry(mapping.Entry{"name": "upc_cd"}), "IVCE_DTL.UPC_CD: expected every name once"},
+		{"twice in another case", entry(mapping.Entry{"name": "upc_cd"}), "IVCE_DTL.UPC_CD: name: expected every name once"},
 		{
 			"the key's name", entry(mapping.Entry{"name": "ivce_dtl_uid"}),
-			"IVCE_DTL.ivce_dtl_uid: expected every name once in a table, whatever its case, and none that is the key's",
+			"IVCE_DTL.ivce_dtl_uid: name: expected every name once in a table, whatever its case, and not the key's",
 		},
 		{
 			"no name", entry(mapping.Entry{"name": nil}),
-			"IVCE_DTL, column 1: name: expected the name of a column, found an empty text",
+			`IVCE_DTL, column 1: name: expected a name without blanks around it, found ""`,
 		},
-		{"blanks", entry(mapping.Entry{"name": "X "}), `found blanks around "X "`},
-		{"NUL", entry(mapping.Entry{"name": "a\x00b"}), "found a character that cannot stand in a name"},
-		{"line break", entry(mapping.Entry{"name": "a\nb"}), "found a character that cannot stand in a name"},
-		{"129 characters", entry(mapping.Entry{"name": long + "n"}), "found 129 characters, and 128 fit"},
-		{"130 units", entry(mapping.Entry{"name": strings.Repeat("😀", 65)}), "found 130 characters, and 128 fit"},
-		{"two sources", entry(mapping.Entry{"value": "x"}), "expected one of from, value and line, found 2 of them"},
-		{"no source", entry(mapping.Entry{"from": nil}), "expected one of from, value and line, found 0 of them"},
+		{"blanks", entry(mapping.Entry{"name": "X "}), `name: expected a name without blanks around it, found "X "`},
+		{"NUL", entry(mapping.Entry{"name": "a\x00b"}), "name: expected characters that can stand in a name"},
+		{"line break", entry(mapping.Entry{"name": "a\nb"}), "name: expected characters that can stand in a name"},
+		{"129 characters", entry(mapping.Entry{"name": long + "n"}), "name: expected at most 128 characters, found 129"},
+		{"130 units", entry(mapping.Entry{"name": strings.Repeat("😀", 65)}), "name: expected at most 128 characters, found 130"},
+		{"two sources", entry(mapping.Entry{"value": "x"}), "source: expected one of from, value and line, found 2"},
+		{"no source", entry(mapping.Entry{"from": nil}), "source: expected one of from, value and line, found 0"},
 		{"no path", entry(mapping.Entry{"from": []string{}}), "from: expected 1 to 5 paths, found 0"},
 		{
 			"six paths", entry(mapping.Entry{"from": []string{"a", "b", "c", "d", "e", "f"}}),
@@ -98,7 +98,7 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		{"an element", entry(mapping.Entry{"from": "a[0]"}), `found "a[0]"`},
 		{
 			"a path twice", entry(mapping.Entry{"from": []string{"a", "a"}}),
-			`from: expected every path once, found "a" twice`,
+			`from: expected every path once, found "a"`,
 		},
 		{
 			"our own state", entry(mapping.Entry{"from": "sql_writer.status"}),
@@ -116,7 +116,7 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		},
 		{
 			"text(0)", entry(mapping.Entry{"type": "text(0)"}),
-			"type: expected a text of 1 character or more, found text(0)",
+			`type: expected a text of 1 character or more, found "text(0)"`,
 		},
 		{
 			"no type", entry(mapping.Entry{"type": nil}),
@@ -125,16 +125,16 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		{"varchar", entry(mapping.Entry{"type": "varchar(9)"}), `found "varchar(9)"`},
 		{
 			"decimal(39,2)", entry(mapping.Entry{"type": "decimal(39,2)"}),
-			"type: expected at most 26 digits before the point and 12 after it, found decimal(39,2)",
+			`type: expected at most 26 digits before the point and 12 after it, found "decimal(39,2)"`,
 		},
-		{"decimal(5,6)", entry(mapping.Entry{"type": "decimal(5,6)"}), "found decimal(5,6)"},
+		{"decimal(5,6)", entry(mapping.Entry{"type": "decimal(5,6)"}), `found "decimal(5,6)"`},
 		{
 			"flag(Y,Y)", entry(mapping.Entry{"type": "flag(Y,Y)"}),
-			"type: expected two texts of at most 20 characters, for yes and for no, found flag(Y,Y)",
+			`type: expected two texts of at most 20 characters, for yes and for no, found "flag(Y,Y)"`,
 		},
 		{
 			"type of a line", edited(invoice.Tracking, "DUP_IND", mapping.Entry{"type": "time"}),
-			"type: expected one like flag(Y,N) for line duplicate, found time",
+			`type: expected one like flag(Y,N), found "time"`,
 		},
 		{
 			"range of a text", entry(mapping.Entry{"range": []string{"0", "1"}}),
@@ -163,7 +163,7 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		},
 		{
 			"words of a flag", edited(invoice.Detail, "DATA_VRFN_IND", mapping.Entry{"only": []string{"Y"}}),
-			"expected words and only for a text alone",
+			`words and only: expected a text, found "flag"`,
 		},
 		{
 			"a word that does not fit",
@@ -184,24 +184,24 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		},
 		{
 			"a value too long", entry(mapping.Entry{"from": nil, "value": "long", "type": "text(3)"}),
-			`value: expected text of at most 3 characters, found "long"`,
+			`value: expected one that the column takes, found "long"`,
 		},
 		{
 			"a value out of range",
 			entry(mapping.Entry{"from": nil, "value": "2", "type": "decimal(5,4)", "range": []string{"0", "1"}}),
-			`value: expected a number from 0 to 1, found "2"`,
+			`value: expected one that the column takes, found "2"`,
 		},
 		{
 			"a value that is not allowed", entry(mapping.Entry{"from": nil, "value": "C", "only": []string{"A", "B"}}),
-			`value: expected one of A, B, found "C"`,
+			`value: expected one that the column takes, found "C"`,
 		},
 		{
 			"no status", status(mapping.Entry{"status": nil}),
-			"IVCE_DTL: expected one column with status true, which the failure mark writes, found 0",
+			"IVCE_DTL: status: expected one column with it, which the failure mark writes, found 0",
 		},
 		{
 			"two", entry(mapping.Entry{"status": true, "missing": "refuse"}),
-			"IVCE_DTL: expected one column with status true, which the failure mark writes, found 2",
+			"IVCE_DTL: status: expected one column with it, which the failure mark writes, found 2",
 		},
 		{
 			"status kept", status(mapping.Entry{"missing": "keep"}),
@@ -221,7 +221,7 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		},
 		{
 			"no columns", func(t tables) { t[invoice.Tracking].Columns = nil },
-			"IVCE_TRKG_MSTR: expected 1 to 200 columns, found 0",
+			"IVCE_TRKG_MSTR: columns: expected 1 to 200, found 0",
 		},
 		{"201 columns", func(t tables) {
 			for i := len(t[invoice.Tracking].Columns); i < 201; i++ {
@@ -245,12 +245,12 @@ func TestAFileThatIsNoMappingIsNotRepeated(t *testing.T) {
 	for file, want := range map[string]string{
 		"":           "found invalid JSON (at byte 0)",
 		"[]":         "found JSON of type array",
-		"{}":         "IVCE_DTL: expected its columns, found no such member",
+		"{}":         "IVCE_DTL: expected a key and a list of columns, found its end",
 		whole + "{}": "found invalid JSON (at byte",
 		"password":   "found invalid JSON (at byte 1)",
 		whole[:99]:   "found invalid JSON (at byte 99)",
 		`{"Values": {"SQL_CONNECTION": "password"}}`:                                                               `found "Values"`,
-		`{"IVCE_DTL": {"key": "password", "key": "K", "columns": []}, "IVCE_DTL": {}}`:                             `expected every member once, found "IVCE_DTL" twice`,
+		`{"IVCE_DTL": {"key": "password", "key": "K", "columns": []}, "IVCE_DTL": {}}`:                             `members: expected every one once, found "IVCE_DTL"`,
 		`{"IVCE_DTL": {"key": "K", "columns": [{"name": "A", "name": "B"}], "rows": 1}}`:                           `found unknown field "rows"`,
 		`{"IVCE_DTL": {"key": "K", "columns": {}}, "IVCE_TRKG_MSTR": {"key": "K", "columns": [{"type": "password"`: "found invalid JSON",
 	} {
