@@ -100,7 +100,7 @@ func plant(t *testing.T) planted {
 			return ops.Stores{
 				Audit: store.AuditLog(), Runs: store, Reports: oneTable{}, Ledger: noLedger{}, Executor: executor,
 				Findings: store.Findings(sink),
-				Check:    func(context.Context) error { return nil }, Layout: invoice.DefaultLayout(),
+				Check:    func(context.Context) error { return nil }, Mapping: invoice.DefaultMapping(),
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 					return sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{})
 				},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 )
@@ -23,9 +24,7 @@ func (c *columnListCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if s.get(config.Mapping) != "" {
-		a.notef("mapping: %s of %s", config.Mapping, s.from)
-	}
+	a.notef("mapping: %s (%s)", open.MappingInUse(s.get(config.Mapping), m), s.from)
 	columns := m.Columns()
 	names := idsOf(columns, func(col invoice.Column) string { return string(col.Table) + "." + col.Name })
 	return a.emit(columns, names, func() error {
@@ -36,10 +35,6 @@ func (c *columnListCommand) Run(ctx context.Context, a *app) error {
 		for _, col := range columns {
 			rows = append(rows, []string{string(col.Table), col.Name, col.Type(), col.From(), col.Meaning, col.Assumed})
 		}
-		if err := a.table(rows); err != nil {
-			return err
-		}
-		a.printf("mapping version %d", m.Version())
-		return nil
+		return a.table(rows)
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"sqlwriter/internal/timer"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqlitetest"
 )
 
@@ -113,33 +114,39 @@ func TestColumns(t *testing.T) {
 	require.Contains(t, b.out, "decimal(5,4) 0..1")
 	require.Contains(t, b.out, "(parent)")
 	require.Equal(t, exitOK, b.run(t, "column", "list", "-o", "json"))
-	var all []invoice.Column
-	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
-	require.Equal(t, invoice.DefaultMapping().Columns(), all)
+	want, err := json.Marshal(invoice.DefaultMapping().Columns())
+	require.NoError(t, err)
+	require.JSONEq(t, string(want), b.out)
 }
 
-func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
+func TestColumnsShowsThisDeploymentsMapping(t *testing.T) {
 	b := newBench(t)
-	write := func(name, text string) {
+	write := func(name string, edit func(map[invoice.Table]*mapping.Table)) {
 		path := filepath.Join(b.dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(path, mapping.File(edit), 0o600))
 	}
 	const scriptRoot = ".stage"
-	write("environment.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_ENVIRONMENT", "IVCE_DTL_UID": "DTL_ID"}}`)
-	write(scriptRoot+"/names.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_FILE"}}`)
+	write("environment.json", func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Tracking].Key = "DTL_ID"
+		tables[invoice.Tracking].Column("RQST_TS")["name"] = "OF_THE_ENVIRONMENT"
+	})
+	write(scriptRoot+"/names.json", func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Tracking].Column("RQST_TS")["name"] = "OF_THE_FILE"
+	})
 
 	b.localSettings(t, scriptRoot+"/local.settings.json",
-		map[string]string{"SQL_CONNECTION": "sqlite:x.db", "COLUMN_NAMES": "names.json"})
+		map[string]string{"SQL_CONNECTION": "sqlite:x.db", "MAPPING": "names.json"})
 	file := "--settings=" + filepath.Join(b.dir, scriptRoot, "local.settings.json")
 	require.Equal(t, exitOK, b.run(t, "column", "list", file), b.errors)
 	require.Contains(t, b.out, "OF_THE_FILE", "relative to the file, as the handler has it in the script root")
 	require.NotContains(t, b.out, "RQST_TS")
-	require.Contains(t, b.errors, "column names: COLUMN_NAMES of --settings")
+	require.Contains(t, b.errors, "mapping: names.json, version ")
+	require.Contains(t, b.errors, " (--settings)")
 
 	require.Equal(t, exitOK, b.run(t, "column", "list"))
 	require.Contains(t, b.out, "RQST_TS", "nothing is named")
-	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "environment.json")
+	b.env["MAPPING"] = filepath.Join(b.dir, "environment.json")
 	require.Equal(t, exitOK, b.run(t, "column", "list", "-o", "json"))
 	var all []invoice.Column
 	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
@@ -152,11 +159,13 @@ func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "column", "list", file))
 	require.Contains(t, b.out, "OF_THE_FILE", "a flag comes first")
 
-	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "nowhere.json")
+	b.env["MAPPING"] = filepath.Join(b.dir, "nowhere.json")
 	require.Equal(t, exitFailed, b.run(t, "column", "list"))
-	require.Contains(t, b.errors, "COLUMN_NAMES")
-	write("environment.json", `{"IVCE_DTL": {"UPC_CD": "UPC"}}`)
-	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "environment.json")
+	require.Contains(t, b.errors, "MAPPING")
+	write("environment.json", func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Column("UPC_CD")["type"] = "text"
+	})
+	b.env["MAPPING"] = filepath.Join(b.dir, "environment.json")
 	require.Equal(t, exitFailed, b.run(t, "column", "list"))
 	require.Contains(t, b.errors, "IVCE_DTL.UPC_CD")
 }

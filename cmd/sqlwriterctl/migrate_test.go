@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/mapping"
 )
 
 // empty is a bench whose connection is an empty SQLite file.
@@ -93,9 +94,8 @@ func TestTheScriptNeedsNoConnection(t *testing.T) {
 	require.Contains(t, b.out, "\nGO\n")
 	require.Contains(t, b.out, "sqlwriter.ledger")
 	plain := b.out
-	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "names.json")
-	require.NoError(t,
-		os.WriteFile(b.env["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	b.env["MAPPING"] = filepath.Join(b.dir, "mapping.json")
+	require.NoError(t, os.WriteFile(b.env["MAPPING"], mapping.File(mapping.Rename), 0o600))
 	require.Equal(t, exitOK, b.run(t, "migrate", "script"), b.errors)
 	require.Contains(t, b.out, "[REQUEST_TIME] = ", "the procedures are those of the settings")
 	require.NotContains(t, plain, "REQUEST_TIME")

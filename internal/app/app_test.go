@@ -26,6 +26,7 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 // unset has no settings.
@@ -222,11 +223,11 @@ func TestHealthRepeatsNoCause(t *testing.T) {
 	require.Equal(t, "cosmos: open: infrastructure settings: the settings cannot be used: A: x; B: y", whyNotOpen(err))
 }
 
-func TestAFileOfColumnNamesIsReadOrReported(t *testing.T) {
-	layout, file, problems := readLayout("")
+func TestAMappingIsReadOrReported(t *testing.T) {
+	of := func(path string) config.Config { return config.Config{SQL: config.SQL{Mapping: path}} }
+	m, problems := readMapping(of(""))
 	require.Empty(t, problems)
-	require.Equal(t, invoice.DefaultLayout(), layout)
-	require.Nil(t, file)
+	require.Same(t, invoice.DefaultMapping(), m)
 
 	dir := t.TempDir()
 	write := func(text string) string {
@@ -234,18 +235,19 @@ func TestAFileOfColumnNamesIsReadOrReported(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	layout, file, problems = readLayout(write(`{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`))
+	m, problems = readMapping(of(write(string(mapping.File(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Key = "ID"
+	})))))
 	require.Empty(t, problems)
-	require.Equal(t, "ID", layout.Key(invoice.Detail))
-	require.NotEmpty(t, file, "it is part of the build's name")
+	require.Equal(t, "ID", m.Key(invoice.Detail))
 
 	for path, want := range map[string]string{
 		filepath.Join(dir, "marker"): "no such file", dir: "a file that cannot be read",
-		write(`{"IVCE_DTL": {"UPC_CD": "UPC"}}`): "IVCE_DTL.UPC_CD: expected a column whose name is assumed",
+		write(`{"IVCE_DTL": {"key": "ID"}}`): "IVCE_TRKG_MSTR: expected its columns",
 	} {
-		_, _, problems = readLayout(path)
+		_, problems = readMapping(of(path))
 		require.Len(t, problems, 1)
-		require.Equal(t, config.ColumnNames, problems[0].Setting)
+		require.Equal(t, config.Mapping, problems[0].Setting)
 		require.Contains(t, problems[0].String(), want)
 		require.NotContains(t, problems[0].String(), dir)
 	}
@@ -270,7 +272,7 @@ func onSQL(t *testing.T, c config.Config) *App {
 	t.Helper()
 	a := bare(t)
 	a.config = c
-	db, err := open.SQL(c.SQL, invoice.DefaultLayout(), false)
+	db, err := open.SQL(c.SQL, invoice.DefaultMapping(), false)
 	require.NoError(t, err)
 	a.useSQL(db, a.checkSQL)
 	t.Cleanup(func() { require.NoError(t, a.sql.Close()) })

@@ -18,6 +18,7 @@ import (
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/servicebus"
 	"sqlwriter/test/logcheck"
+	"sqlwriter/test/mapping"
 )
 
 // These tests run the real binary.
@@ -71,7 +72,7 @@ func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 		"TIME_ZONE": "Mars", "LOG_LEVEL": "value-marker", "COSMOS_DATABASE": "d",
 		"COSMOS_CONTAINER": "c", "LEASE_CONTAINER": "l",
 		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlserver://sa:key-marker@db.example",
-		"COLUMN_NAMES":      "value-marker.json",
+		"MAPPING":           "value-marker.json",
 		"COSMOS_CONNECTION": "AccountEndpoint=http://cosmos.example/;AccountKey=key-marker!;",
 		// secrets that were pasted into the wrong setting
 		"MODE": "value-marker", "SQL_SCHEMA": " value-marker", "RUNS_QUEUE": "value-marker",
@@ -82,7 +83,7 @@ func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 	_, body := p.health()
 	problems := fmt.Sprint(body["problems"])
 	for _, problem := range []string{
-		"TIME_ZONE", "LOG_LEVEL", "COSMOS_CONNECTION", "SQL_CONNECTION", "no database", "COLUMN_NAMES", "no such file",
+		"TIME_ZONE", "LOG_LEVEL", "COSMOS_CONNECTION", "SQL_CONNECTION", "no database", "MAPPING", "no such file",
 	} {
 		require.Contains(t, problems, problem)
 	}
@@ -163,9 +164,8 @@ func TestABatchArrivesInSQLAndHealthKnowsTheDependencies(t *testing.T) {
 func TestTheTablesMayHaveOtherNames(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	s.settings["COLUMN_NAMES"] = filepath.Join(t.TempDir(), "names.json")
-	require.NoError(t,
-		os.WriteFile(s.settings["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	s.settings["MAPPING"] = filepath.Join(t.TempDir(), "mapping.json")
+	require.NoError(t, os.WriteFile(s.settings["MAPPING"], mapping.File(mapping.Rename), 0o600))
 	p := start(t, s.settings)
 	require.Eventually(t, func() bool {
 		status, body := p.health()

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
 )
 
 func TestABuildIsNamedByItsCommitAndElseByItsContent(t *testing.T) {
@@ -52,11 +56,13 @@ func TestTheContentNamesABinary(t *testing.T) {
 	require.Equal(t, "sha256:"+hex.EncodeToString(sum[:])[:12], Version())
 }
 
-func TestABuildIsItsVersionAndItsLayout(t *testing.T) {
-	one, other := []byte(`{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`), []byte(`{"IVCE_DTL": {"IVCE_DTL_UID": "KEY"}}`)
-	require.Equal(t, Version(), Build(nil), "no file, nothing to add")
-	require.Equal(t, build("v1", one), build("v1", one))
-	require.Regexp(t, `^v1\+[0-9a-f]{12}$`, build("v1", one))
+func TestABuildIsItsVersionAndItsMapping(t *testing.T) {
+	one, other := mapping.Renamed(), mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Column("UPC_CD")["missing"] = "keep"
+	})
+	require.Equal(t, Version(), Build(invoice.DefaultMapping()), "nothing to add")
+	require.Equal(t, build("v1", one), build("v1", mapping.Renamed()))
+	require.Equal(t, "v1+"+strconv.Itoa(one.Version()), build("v1", one))
 	for _, version := range []string{"v1", strings.Repeat("long", 20)} {
 		names := map[string]bool{}
 		for _, name := range []string{

@@ -84,9 +84,10 @@ func (t *Table) Column(name string) Entry {
 	return nil
 }
 
-// Renamed is the default mapping with another name of IVCE_TRKG_MSTR.RQST_TS.
-func Renamed() *invoice.Mapping {
-	return Edited(func(tables map[invoice.Table]*Table) {
-		tables[invoice.Tracking].Column("RQST_TS")["name"] = "REQUEST_TIME"
-	})
+// Rename is the edit that gives IVCE_TRKG_MSTR.RQST_TS another name, Renamed the default mapping after it.
+func Rename(tables map[invoice.Table]*Table) {
+	tables[invoice.Tracking].Column("RQST_TS")["name"] = "REQUEST_TIME"
 }
+
+// Renamed is described at Rename.
+func Renamed() *invoice.Mapping { return Edited(Rename) }

@@ -209,7 +209,7 @@ func checkSettings(t *testing.T, binding json.RawMessage) {
 	}
 }
 
-// .funcignore excludes no file of a staged root, not even a deployment's own column names (F32).
+// .funcignore excludes no file of a staged root, not even a deployment's own mapping (F32).
 func TestFuncignoreLeavesTheRootWhole(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repository, ".funcignore"))
 	require.NoError(t, err)

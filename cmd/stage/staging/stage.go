@@ -31,16 +31,16 @@ type Options struct {
 	Publish bool
 }
 
-// ColumnNames is the file of a deployment's own column names. It stands beside host.json and is deployed with the app;
-// the setting COLUMN_NAMES enables it.
-const ColumnNames = "column-names.json"
+// Mapping is the file of a deployment's own columns. It stands beside host.json and is deployed with the app; the setting
+// MAPPING enables it.
+const Mapping = "mapping.json"
 
 // localSettings is the file of app settings that `func start` reads.
 const localSettings = "local.settings.json"
 
 // copied lists the files that are copied into the root. The value tells whether a file is optional.
 func copied() map[string]bool {
-	return map[string]bool{"host.json": false, ".funcignore": false, localSettings: true, ColumnNames: true}
+	return map[string]bool{"host.json": false, ".funcignore": false, localSettings: true, Mapping: true}
 }
 
 // Build makes a script root beside Dir and then replaces Dir with it. It copies local.settings.json if there is one,

@@ -37,7 +37,7 @@ func TestAStagedRootFitsTheHost(t *testing.T) {
 	} {
 		want = append(want, name, name+"/function.json")
 	}
-	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own
+	for _, own := range []string{Mapping, "local.settings.json"} { // a developer's own
 		if _, err := os.Stat(filepath.Join("../../..", own)); err == nil {
 			want = append(want, own)
 		}
@@ -113,14 +113,14 @@ func TestARootToPublishHasNoLocalSettings(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-func TestADeploymentsOwnColumnNamesGoAlong(t *testing.T) {
+func TestADeploymentsOwnMappingGoesAlong(t *testing.T) {
 	source := small(t)
-	const names = `{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`
-	require.NoError(t, os.WriteFile(filepath.Join(source, ColumnNames), []byte(names), 0o600))
+	const columns = `{"IVCE_DTL": {"key": "ID"}}`
+	require.NoError(t, os.WriteFile(filepath.Join(source, Mapping), []byte(columns), 0o600))
 	require.NoError(t, Build(t.Context(), Options{Source: source}))
-	staged, err := os.ReadFile(filepath.Join(source, ".stage", "column-names.json"))
+	staged, err := os.ReadFile(filepath.Join(source, ".stage", "mapping.json"))
 	require.NoError(t, err)
-	require.Equal(t, names, string(staged))
+	require.Equal(t, columns, string(staged))
 }
 
 func TestASourceWithoutFunctionsIsRefused(t *testing.T) {

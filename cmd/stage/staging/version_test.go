@@ -28,8 +28,8 @@ func newModule(t *testing.T, dir string) *module {
 	s.write("internal/app/app.go", "package app\n\nvar stamp string\n\nfunc Version() string { return stamp }\n")
 	s.write("cmd/handler/main.go",
 		"package main\n\nimport \"sqlwriter/internal/app\"\n\nfunc main() { print(app.Version()) }\n")
-	s.write("column-names.json", "{}")
-	s.write(".gitignore", "/column-names.json\n/unpacked/\n")
+	s.write("mapping.json", "{}")
+	s.write(".gitignore", "/mapping.json\n/unpacked/\n")
 	return s
 }
 

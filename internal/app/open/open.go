@@ -5,6 +5,7 @@ package open
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"sqlwriter/internal/blob"
@@ -25,6 +26,15 @@ func Mapping(path string, zone *time.Location) (*invoice.Mapping, error) {
 		return nil, fmt.Errorf("mapping: %w", err)
 	}
 	return invoice.ReadMapping(file, zone)
+}
+
+// MappingInUse names a mapping for people: by its file's name, and by its version.
+func MappingInUse(path string, m *invoice.Mapping) string {
+	name := "the default"
+	if path != "" {
+		name = filepath.Base(path)
+	}
+	return fmt.Sprintf("%s, version %d", name, m.Version())
 }
 
 // Reader makes what reads documents, as the settings say.

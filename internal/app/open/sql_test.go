@@ -63,7 +63,7 @@ func TestAWaitForACheckEnds(t *testing.T) {
 func TestADatabaseIsOpenedWithoutItsServer(t *testing.T) {
 	dsn := "sqlserver://u:p@127.0.0.1:1?database=d&encrypt=disable"
 	db, err := open.SQL(config.SQL{Engine: config.SQLServer, Connection: config.Secret(dsn)},
-		invoice.DefaultLayout(), false)
+		invoice.DefaultMapping(), false)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	require.Equal(t, "connection", fault.CodeOf(db.Ping(t.Context())))
@@ -78,7 +78,7 @@ func TestPartsOfARequestUseHalfOfTheConnections(t *testing.T) {
 			config.SQL{
 				Engine: config.SQLServer, Connection: "sqlserver://sa:x@127.0.0.1:1?database=d",
 				Schema: "dbo", MaxOpen: maxOpen,
-			}, invoice.DefaultLayout(), false)
+			}, invoice.DefaultMapping(), false)
 		require.NoError(t, err)
 		require.Equal(t, want, d.PartsAtOnce(), maxOpen)
 		require.NoError(t, d.Close())
@@ -86,7 +86,7 @@ func TestPartsOfARequestUseHalfOfTheConnections(t *testing.T) {
 	d, err := open.SQL(
 		config.SQL{
 			Engine: config.SQLite, Connection: config.Secret(filepath.Join(t.TempDir(), "test.db")), MaxOpen: 10,
-		}, invoice.DefaultLayout(), false)
+		}, invoice.DefaultMapping(), false)
 	require.NoError(t, err)
 	require.Equal(t, 1, d.PartsAtOnce())
 	require.NoError(t, d.Close())
