@@ -80,6 +80,8 @@ func trackingRow(d document, line int64) (Row, error) {
 		"PRCS_STRT_TS":      m.instant(out["processing_started_at"]),
 		"PRCS_END_TS":       m.instant(out["processing_completed_at"]),
 		"PRNT_IVCE_DTL_ID":  parent(d, line),
+		"DATA_VRFN_IND":     m.yesOrNo(out["data_verified"]),
+		"WEB_SRCH_URL":      m.text(out["web_search_url"]),
 	}
 	row["DUP_IND"] = just("N")
 	if line != d.lines[0] {
