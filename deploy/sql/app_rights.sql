@@ -16,6 +16,7 @@ GRANT SELECT ON OBJECT::sqlwriter.migration TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.adoption TO sqlwriter_writers;
+GRANT SELECT ON OBJECT::sqlwriter.mapping TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.run TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.batch TO sqlwriter_writers;
