@@ -150,7 +150,7 @@ func TestEveryReferenceResolves(t *testing.T) {
 	})
 	t.Run("file in backticks", func(t *testing.T) {
 		others := []string{
-			"column-names.json", "message.json", // the reader's own
+			"mapping.json", "message.json", // the reader's own
 			"original.json", "error.json", "metadata.json", // blobs (ADR 0021)
 			"mssql.go", "error.go", "token.go", // go-mssqldb's
 		}

@@ -27,6 +27,7 @@ var unraced = []string{
 	"test/spies",             // as well, in run and scenario
 	"test/sqlservertest",     // opens a server for tests
 	"test/sqlitetest",        // makes files for tests
+	"test/mapping",           // reads a file once
 	"test/emulators/azurite", // starts a process
 }
 
