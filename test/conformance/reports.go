@@ -591,7 +591,7 @@ func (r *reportsTest) keyed(of string, line int64, manufacturer, part, code, uns
 	it := doc(fmt.Sprint("doc ", line), line, 5, "x", line)
 	texts := map[string]string{"manufacturer_name": manufacturer, "part_number": part, "unspsc": code}
 	for i, c := range mapping.InUse().Columns() {
-		member := strings.TrimPrefix(c.Paths[0], "process_output.")
+		member := strings.TrimPrefix(strings.Join(c.Paths, " "), "process_output.")
 		text, chosen := texts[member]
 		if of, ok := strings.CutSuffix(member, "_confidence"); ok {
 			text, chosen = "0.8000", true

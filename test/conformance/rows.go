@@ -146,12 +146,13 @@ func rowsSame(s *sinkTest) {
 		l := s.line(id)
 		require.NotEmpty(s, l.Ledger.WriteID)
 		require.NotEmpty(s, l.RowHash)
+		require.NotNil(s, l.Ledger.Recipe)
 		require.Equal(s, reconcile.Line{
 			ID: id, Rows: reconcile.RowsSame, RowHash: l.RowHash, Values: mapping.InUse().RowValues(a.Values, 1, id),
 			Ledger: reconcile.Ledger{
 				Outcome: "applied", Version: a.Version, DocumentID: "a", SysName: sysName, SourceTS: 5, Hash: a.Hash,
 				HashVersion: a.HashVersion,
-				WriteID:     l.Ledger.WriteID,
+				WriteID:     l.Ledger.WriteID, Recipe: l.Ledger.Recipe,
 			},
 		}, l)
 	}

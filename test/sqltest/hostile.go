@@ -43,6 +43,14 @@ func hostilePaths(tables map[invoice.Table]*mapping.Table) {
 	}
 }
 
+// WithColumn is the default mapping with one more text in IVCE_TRKG_MSTR.
+func WithColumn(name string) *invoice.Mapping {
+	return mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		t := tables[invoice.Tracking]
+		t.Columns = append(t.Columns, mapping.Entry{"name": name, "from": "process_output.more", "type": "text(20)"})
+	})
+}
+
 // HostileNames is HostilePaths with hostile names, at most MaxName long. The status has another name in each table.
 func HostileNames() *invoice.Mapping {
 	return mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {

@@ -42,7 +42,9 @@ func TestEveryFileIsAReport(t *testing.T) {
 
 func TestAReportOfAMemberWithoutAColumnIsNone(t *testing.T) {
 	words := testDialect()
-	words.Layout.Columns = mapping.InUse().Columns()[1:]
+	words.Mapping = mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Columns = tables[invoice.Detail].Columns[1:]
+	})
 	_, err := shared.Texts(words, shared.OfReports)
 	require.ErrorContains(t, err, "no column of IVCE_DTL has the member process_output.manufacturer_name")
 }

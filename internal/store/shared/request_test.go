@@ -1,6 +1,7 @@
 package shared_test
 
 import (
+	"fmt"
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
@@ -84,7 +85,7 @@ func spread(values []invoice.Value, perLine bool) []any {
 	var out []any
 	seen := map[string]bool{}
 	for i, c := range mapping.InUse().Columns() {
-		name := string(c.Source) + c.Path
+		name := string(c.Source) + fmt.Sprint(c.Paths, c.Constant, c.Keep, c.Type())
 		switch {
 		case c.PerLine() != perLine || seen[name]:
 		case values == nil || values[i].Null:
@@ -100,7 +101,7 @@ func spread(values []invoice.Value, perLine bool) []any {
 func TestRequest(t *testing.T) {
 	good, mark := document(`a"`, 9223372036854775807, 2), document("b", 3)
 	good.LeaveSince, mark.FailureMark, mark.Values = 5, true, nil
-	p, err := shared.Request([]commit.Item{good, mark}, shared.Form{})
+	p, err := shared.Request([]commit.Item{good, mark}, shared.Form{Mapping: mapping.InUse()})
 	require.NoError(t, err)
 	s := read(t, p)
 	n := func(digits string) json.Number { return json.Number(digits) }
@@ -139,7 +140,7 @@ func TestRequest(t *testing.T) {
 func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
 	it := document("a", 1)
 	it.Values[0] = invoice.Of("another")
-	_, err := shared.Request([]commit.Item{it}, shared.Form{})
+	_, err := shared.Request([]commit.Item{it}, shared.Form{Mapping: mapping.InUse()})
 	require.Equal(t, fault.CodeBug, fault.CodeOf(err), "%v", err)
 	require.Equal(t, fault.Internal, fault.KindOf(err))
 	require.ErrorContains(t, err,
@@ -149,12 +150,12 @@ func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
 // The same member with another kind or scale is another value, and so is another source.
 func TestSlotsDependOnSourceMemberKindAndScale(t *testing.T) {
 	column := func(kind invoice.Kind, limit, scale int) invoice.Column {
-		return invoice.Column{Source: invoice.FromDocument, Path: "p", Kind: kind, Max: limit, Scale: scale}
+		return invoice.Column{Source: invoice.FromDocument, Paths: []string{"p"}, Kind: kind, Max: limit, Scale: scale}
 	}
 	document, line, of := shared.Slots([]invoice.Column{
 		column(invoice.Text, 5, 0), column(invoice.Decimal, 0, 2), column(invoice.Text, 9, 0),
 		column(invoice.Decimal, 0, 4), column(invoice.Flag, 0, 4),
-		{Source: invoice.FromDocument, Path: "P", Kind: invoice.Text},
+		{Source: invoice.FromDocument, Paths: []string{"P"}, Kind: invoice.Text},
 		{Source: invoice.FromParent, Kind: invoice.Text},
 		{Source: invoice.FromDuplicate, Kind: invoice.Text},
 	})
@@ -169,7 +170,7 @@ func TestSlotsDependOnSourceMemberKindAndScale(t *testing.T) {
 // A path would clash with our own columns, and may be longer than a name.
 func TestTheNameOfASlotIsAPosition(t *testing.T) {
 	_, _, want := shared.Slots(mapping.InUse().Columns())
-	document, line, of := shared.Slots(sqltest.HostilePaths())
+	document, line, of := shared.Slots(sqltest.HostilePaths().Columns())
 	require.Equal(t, want, of, "columns share a slot as before, whatever its path")
 	for letter, slots := range map[string][]shared.Slot{"d": document, "l": line} {
 		for i, s := range slots {
@@ -180,7 +181,7 @@ func TestTheNameOfASlotIsAPosition(t *testing.T) {
 
 func TestEveryTextArrives(t *testing.T) {
 	for _, id := range []string{`"`, `\`, "\x00", "\n", " ", "~", "\x7f", "<", "\u2028", "\u00e9", "\U0001f600"} {
-		p, err := shared.Request([]commit.Item{document(id, 1)}, shared.Form{})
+		p, err := shared.Request([]commit.Item{document(id, 1)}, shared.Form{Mapping: mapping.InUse()})
 		require.NoError(t, err)
 		require.Equal(t, id, read(t, p).Items[0][1])
 	}
@@ -230,7 +231,7 @@ func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 				it.Values[i] = invoice.Of(c.text)
 			}
 		}
-		_, err := shared.Request([]commit.Item{it}, shared.Form{})
+		_, err := shared.Request([]commit.Item{it}, shared.Form{Mapping: mapping.InUse()})
 		if c.good {
 			require.NoError(t, err, c.text)
 			continue
@@ -264,7 +265,7 @@ func TestATextThatIsNoHashIsRefused(t *testing.T) {
 	for _, text := range []string{"", "k", invoice.Key("k")[1:], "xy" + invoice.Key("k")[2:]} {
 		it := document("a", 1)
 		it.Hash = text
-		_, err := shared.Request([]commit.Item{it}, shared.Form{})
+		_, err := shared.Request([]commit.Item{it}, shared.Form{Mapping: mapping.InUse()})
 		require.Equal(t, fault.CodeBug, fault.CodeOf(err), text)
 		_, err = shared.AdoptionRows([]adopt.Row{{Version: invoice.Version{Key: text}, Outcome: adopt.Failed}})
 		require.Equal(t, fault.CodeBug, fault.CodeOf(err), text)

@@ -21,7 +21,7 @@ func testDialect() shared.Dialect {
 	return shared.Dialect{
 		Prefix: "the_", Now: "the_clock()", Limit: "\nLIMIT @limit", FromNowFormat: "from_now(%s)",
 		SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
-		HashFormat: "%s", DetailTable: "the_lines", Layout: invoice.DefaultLayout(), Quote: strconv.Quote,
+		HashFormat: "%s", DetailTable: "the_lines", Quote: strconv.Quote,
 		ListOf: func(parameter string, columns []string) string {
 			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
 		},

@@ -10,16 +10,17 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/shared"
+	"sqlwriter/test/mapping"
 )
 
 // Statements returns the rendered statements of a write and of a preview by name.
 func Statements() (write, preview map[string]string, err error) {
-	return renderAll(invoice.DefaultLayout())
+	return renderAll(nil)
 }
 
-// StatementsFor renders the statements of a write for another column table.
-func StatementsFor(columns []invoice.Column) (map[string]string, error) {
-	return renderFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
+// StatementsFor renders the statements of a write for another mapping.
+func StatementsFor(m *invoice.Mapping) (map[string]string, error) {
+	return renderFor(m, tablesOf("sqlwriter_", ledgerTable))
 }
 
 // WriteSteps are the names of a write's statements, in their order.
@@ -42,7 +43,7 @@ func MigrationFiles() ([]migration.File, error) { return migrationList() }
 
 // Texts are the shared statements of folders, in this engine's syntax.
 func Texts(folders ...string) (map[string]string, error) {
-	return shared.Texts(dialect(invoice.DefaultLayout()), folders...)
+	return shared.Texts(dialect(nil), folders...)
 }
 
 func AdoptionText(name string) string { return adoptionText(name) }
@@ -84,11 +85,11 @@ func (i InTx) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, e
 func (i InTx) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
 ) ([]commit.DocumentOutcome, error) {
-	text, err := renderFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
+	text, err := renderFor(mapping.InUse(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
 		return nil, err
 	}
-	payload, err := shared.Request(items, shared.Form{})
+	payload, err := shared.Request(items, shared.Form{Mapping: mapping.InUse()})
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +98,13 @@ func (i InTx) Apply(
 	}
 	r := request{tx: i.Tx, statement: func(name string) statement {
 		return unprepared{i.Tx, text[name]}
-	}, items: items, payload: payload, mode: mode, known: known}
+	}, items: items, mapping: mapping.InUse(), payload: payload, mode: mode, known: known}
 	return r.run(ctx)
 }
 
 // OpenReadOnly opens a file whose writer cannot write, as on a read-only disk.
 func OpenReadOnly(path string) (*Store, error) {
-	write, _, err := renderAll(invoice.DefaultLayout())
+	write, _, err := renderAll(nil)
 	if err != nil {
 		return nil, err
 	}

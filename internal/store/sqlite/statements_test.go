@@ -64,9 +64,7 @@ func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 }
 
 func TestStatementsFollowTheColumnTable(t *testing.T) {
-	columns := append(mapping.InUse().Columns(),
-		invoice.Column{Table: invoice.Tracking, Name: `NEW"COL`, Source: invoice.FromDocument, Kind: invoice.Text})
-	text, err := sqlite.StatementsFor(columns)
+	text, err := sqlite.StatementsFor(sqltest.WithColumn(`NEW"COL`))
 	require.NoError(t, err)
 	for _, name := range []string{"tracking_update", "tracking_insert"} {
 		require.Contains(t, text[name], `"NEW""COL"`,
@@ -83,8 +81,8 @@ func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, text)
 
-	columns := sqltest.HostileNames()
-	s, _ := named(t, invoice.Layout{Columns: columns}, 1, 2, 3)
+	m := sqltest.HostileNames()
+	s, _ := named(t, m, 1, 2, 3)
 	require.NoError(t, s.Check(t.Context()))
 	content, mark := sqltest.Item("a", 1, 1, 2), sqltest.Item("b", 2, 3)
 	mark.FailureMark, mark.Values = true, mapping.InUse().MarkValues()
@@ -95,7 +93,7 @@ func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, mapping.InUse().RowValues(content.Values, 1, 2), out[0].Rows[0].Before)
 	for i, v := range out[0].Rows[1].Before {
-		if c := columns[i]; c.Status && c.Table == invoice.Detail {
+		if c := m.Columns()[i]; c.Status && c.Table == invoice.Detail {
 			require.Equal(t, invoice.StatusAIError, v.Text)
 			continue
 		}

@@ -40,9 +40,9 @@ type Procedure struct {
 	Steps      []Step
 }
 
-// Produced returns the procedures of a layout by name without the hash, and the hash.
-func Produced(l invoice.Layout) (map[string]Procedure, string, error) {
-	t, err := tablesOf(Options{Layout: l})
+// Produced returns the procedures of a mapping by name without the hash, and the hash.
+func Produced(m *invoice.Mapping) (map[string]Procedure, string, error) {
+	t, err := tablesOf(Options{Mapping: m})
 	if err != nil {
 		return nil, "", err
 	}
@@ -141,7 +141,7 @@ func (s *Store) changed(ctx context.Context, procedure string, change func(steps
 		}
 		other.procedures.list[i] = p
 	}
-	other.procedures = other.procedures.hashed()
+	other.procedures = other.procedures.hashed(s.tables.mapping.Version())
 	return &other, other.Install(ctx)
 }
 
@@ -180,7 +180,7 @@ type Limits struct{ limits *columnLimits }
 func NewLimits(read func(context.Context) (map[string]UserColumn, error), now func() time.Time) Limits {
 	return Limits{
 		&columnLimits{
-			columns: mapping.InUse().Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
+			mapping: mapping.InUse(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
 				columns, err := read(ctx)
 				return tablesWith(columns), err
 			},
@@ -198,16 +198,12 @@ func (l Limits) Apply(
 // Misfit describes a value that a column does not take. The code is empty if it fits.
 func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected, found string) {
 	c := invoice.Column{Table: invoice.Detail, Name: "C", Kind: kind}
-	l := &columnLimits{
-		columns: []invoice.Column{c}, now: time.Now, read: func(context.Context) (map[invoice.Table]userTable, error) {
-			return tablesWith(map[string]UserColumn{"IVCE_DTL.C": has}), nil
-		},
+	there, _ := tablesWith(map[string]UserColumn{"IVCE_DTL.C": has})[c.Table].column(c.Name)
+	l := limit{dbColumn: there}
+	if there.singleCodePage() {
+		l.page = newCodePage(there.codePage)
 	}
-	known, err := l.refresh(context.Background())
-	if err != nil {
-		panic(err)
-	}
-	return known.limits[0].misfit(c, v)
+	return l.misfit(c, v)
 }
 
 // Stored is what a column makes of a value.

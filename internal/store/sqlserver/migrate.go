@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -240,8 +241,10 @@ func MigrationScript(o Options) (string, error) {
 	b.WriteString("-- The set's record.\nDECLARE @hash varchar(12) = '" + set.hash +
 		"';\nDECLARE @inputs nvarchar(max) = N'" +
 		escapeQuotes(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
-	fmt.Fprintf(&b, requireTransaction+"-- The mapping.\nDECLARE @version int = %d;\nDECLARE @columns nvarchar(max) = N'%s';\n%s\nGO\n",
-		o.Mapping.Version(), escapeQuotes(shared.MappingText(o.Mapping)), chooseMapping)
+	b.WriteString(requireTransaction)
+	b.WriteString("-- The mapping.\nDECLARE @version int = " + strconv.Itoa(o.Mapping.Version()) +
+		";\nDECLARE @columns nvarchar(max) = N'" + escapeQuotes(shared.MappingText(o.Mapping)) + "';\n" +
+		chooseMapping + "\nGO\n")
 	b.WriteString(requireTransaction + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil
 }

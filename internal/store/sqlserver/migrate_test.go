@@ -17,6 +17,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqlservertest"
 	"sqlwriter/test/sqltest"
 )
@@ -116,25 +117,26 @@ func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, first.Missing)
 	require.WithinDuration(t, time.Now(), first.At, 10*time.Minute)
-	layout, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`))
-	require.NoError(t, err)
-	other, err := sqlserver.Open(ctx, d.dsn, sqlserver.Options{Layout: layout, LockTimeout: lockTimeout})
+	renamed := mapping.Renamed()
+	other, err := sqlserver.Open(ctx, d.dsn, sqlserver.Options{Mapping: renamed, LockTimeout: lockTimeout})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, other.Close()) })
 	state, err := other.ProcedureState(ctx)
 	require.NoError(t, err)
-	set, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	require.Len(t, state.Missing, len(set))
 	require.Equal(t, first.Hash, state.Latest)
 	require.Equal(t, []string{
-		"only here: column IVCE_TRKG_MSTR.REQUEST_TIME datetime2(6) from request_time",
-		"only there: column IVCE_TRKG_MSTR.RQST_TS datetime2(6) from request_time",
+		fmt.Sprintf("only here: mapping %d", renamed.Version()),
+		"only here: column IVCE_TRKG_MSTR.REQUEST_TIME datetime2(6) from (request_time)",
+		fmt.Sprintf("only there: mapping %d", mapping.InUse().Version()),
+		"only there: column IVCE_TRKG_MSTR.RQST_TS datetime2(6) from (request_time)",
 	}, state.Differs)
 	err = other.Check(ctx)
 	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
 	for _, part := range []string{
-		first.Hash, state.Hash, "which differs in: only here: column IVCE_TRKG_MSTR.REQUEST_TIME",
+		first.Hash, state.Hash, "which differs in: only here: mapping",
 		"sqlwriterctl migrate up",
 	} {
 		require.ErrorContains(t, err, part)

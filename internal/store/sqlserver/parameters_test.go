@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/columntypes"
@@ -29,7 +28,7 @@ func TestEachParameterHasTheTypeOfItsColumn(t *testing.T) {
 	for name, text := range texts {
 		check("statements", name, text, func(parameter string) string { return declaration(t, parameter) })
 	}
-	set, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	for name, p := range set {
 		check("procedures", name, p.Text, columntypes.Declared(p.Text))

@@ -9,6 +9,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/mapping"
 )
 
 // Two other builds have their procedures in the database. Only the one that nobody started with for 90 days loses them.
@@ -21,9 +22,10 @@ func TestPruneDropsWhatNoBuildUses(t *testing.T) {
 	hashes := map[string]string{}
 	for _, name := range []string{"REQUEST_TIME", "OTHER_TIME"} {
 		d.spy.Exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD `+name+` datetime2(6) NULL`)
-		layout, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "` + name + `"}}`))
-		require.NoError(t, err)
-		other, err := sqlserver.Open(ctx, d.dsn, sqlserver.Options{Layout: layout, LockTimeout: lockTimeout})
+		renamed := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+			tables[invoice.Tracking].Column("RQST_TS")["name"] = name
+		})
+		other, err := sqlserver.Open(ctx, d.dsn, sqlserver.Options{Mapping: renamed, LockTimeout: lockTimeout})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, other.Close()) })
 		require.NoError(t, other.Migrate(ctx))
@@ -45,7 +47,7 @@ func TestPruneDropsWhatNoBuildUses(t *testing.T) {
 	age(hashes["OTHER_TIME"], 91)
 	dropped, err = d.store.Prune(ctx)
 	require.NoError(t, err)
-	set, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	require.Len(t, dropped, len(set))
 	var names []string

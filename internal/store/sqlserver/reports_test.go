@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/mapping"
 )
 
 func TestReports(t *testing.T) {
@@ -52,10 +53,11 @@ func TestReportsGolden(t *testing.T) {
 }
 
 func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
-	layout, err := invoice.ReadLayout(
-		[]byte(`{"IVCE_DTL": {"IVCE_DTL_UID": "LINE]ID", "UNSPSC_CNFDC_SCR": "CODE_SURE"}}`))
-	require.NoError(t, err)
-	texts, err := sqlserver.Texts(sqlserver.Options{Layout: layout, Schema: "theirs"}, shared.OfReports)
+	renamed := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Key = "LINE]ID"
+		tables[invoice.Detail].Column("UNSPSC_CNFDC_SCR")["name"] = "CODE_SURE"
+	})
+	texts, err := sqlserver.Texts(sqlserver.Options{Mapping: renamed, Schema: "theirs"}, shared.OfReports)
 	require.NoError(t, err)
 	require.Contains(t, texts["same-key"], "INNER JOIN [theirs].[IVCE_DTL] AS d ON d.[LINE]]ID] = n.detail_id")
 	require.Contains(t, texts["same-key"], "CAST(d.[CODE_SURE] AS float) >= 0.8")

@@ -215,13 +215,14 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 	}
 }
 
-func TestALayoutOfTheDeployments(t *testing.T) {
+func TestAMappingOfTheDeployments(t *testing.T) {
 	ctx := t.Context()
 	dsn := sqlservertest.NewDatabase(t)
-	layout, err := invoice.ReadLayout(
-		[]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST TIME", "IVCE_DTL_UID": "DTL_ID"}}`))
-	require.NoError(t, err)
-	o := sqlserver.Options{Layout: layout, Schema: "billing"}
+	renamed := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Tracking].Key = "DTL_ID"
+		tables[invoice.Tracking].Column("RQST_TS")["name"] = "REQUEST TIME"
+	})
+	o := sqlserver.Options{Mapping: renamed, Schema: "billing"}
 	s, err := sqlserver.Open(ctx, dsn, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })

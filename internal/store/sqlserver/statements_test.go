@@ -34,7 +34,7 @@ func golden(t *testing.T, name, text string) {
 
 // The files show reviewers and the T-SQL lint the rendered SQL.
 func TestStatementsGolden(t *testing.T) {
-	set, hash, err := sqlserver.Produced(invoice.Layout{})
+	set, hash, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	for name, p := range set {
 		golden(t, name+".sql", p.Text)
@@ -56,7 +56,7 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 	files, err := sqlserver.StepFiles()
 	require.NoError(t, err)
 	used := map[string]bool{}
-	set, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	for _, name := range []string{
 		"apply", "rewrite_read", "preview", "heartbeat", "purge", "started", "reconcile_scan", "reconcile_lines",
@@ -75,7 +75,7 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 // A preview predicts correctly only if it runs the statements of a write on its copy of the ledger. It writes to temp
 // tables only.
 func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
-	set, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	of := map[string]string{}
 	for _, s := range set["apply"].Steps {
@@ -93,17 +93,18 @@ func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 
 // The names of the procedures depend on the build and the settings file only.
 func TestTheHashDependsOnBuildAndSettingsOnly(t *testing.T) {
-	_, hash, err := sqlserver.Produced(invoice.Layout{})
+	_, hash, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
-	_, same, err := sqlserver.Produced(invoice.DefaultLayout())
+	_, same, err := sqlserver.Produced(invoice.DefaultMapping())
 	require.NoError(t, err)
 	require.Equal(t, hash, same)
-	renamed, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`))
-	require.NoError(t, err)
-	wider := invoice.DefaultLayout()
-	wider.Columns[0].Max++
-	for _, l := range []invoice.Layout{renamed, wider} {
-		_, other, err := sqlserver.Produced(l)
+	wider := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Columns[0]["type"] = "text(256)"
+	})
+	// Its texts are those of the default: the paths are not in them.
+	hostile := sqltest.HostilePaths()
+	for _, m := range []*invoice.Mapping{mapping.Renamed(), wider, hostile} {
+		_, other, err := sqlserver.Produced(m)
 		require.NoError(t, err)
 		require.NotEqual(t, hash, other)
 	}
@@ -112,7 +113,7 @@ func TestTheHashDependsOnBuildAndSettingsOnly(t *testing.T) {
 // A checkout may change line ends.
 func TestTheHashDoesNotDependOnLineEnds(t *testing.T) {
 	require.Equal(t, "a\nb\n", sqlserver.NormalizeLineEnds("a\r\nb\n"))
-	set, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	for name, p := range set {
 		require.NotContains(t, p.Text, "\r", name)
@@ -120,9 +121,7 @@ func TestTheHashDoesNotDependOnLineEnds(t *testing.T) {
 }
 
 func TestStatementsFollowTheColumnTable(t *testing.T) {
-	columns := append(mapping.InUse().Columns(),
-		invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
-	set, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
+	set, _, err := sqlserver.Produced(sqltest.WithColumn(`NEW]COL`))
 	require.NoError(t, err)
 	for _, s := range set["apply"].Steps {
 		if s.Name == "tracking_update" || s.Name == "tracking_insert" {
@@ -133,23 +132,20 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 			require.NotContains(t, s.Text, `[NEW]]COL]`)
 		}
 	}
-	columns[len(columns)-1].Kind = "unheard of"
-	_, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
-	require.ErrorContains(t, err, "unheard of")
 }
 
 // Paths do not reach SQL, and names only in brackets, where none is longer than the server allows.
 func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
-	want, _, err := sqlserver.Produced(invoice.Layout{})
+	want, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
-	set, _, err := sqlserver.Produced(invoice.Layout{Columns: sqltest.HostilePaths()})
+	set, _, err := sqlserver.Produced(sqltest.HostilePaths())
 	require.NoError(t, err)
 	for name, p := range set {
 		require.Equal(t, want[name].Steps, p.Steps, name)
 	}
 
-	columns := sqltest.HostileNames()
-	set, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
+	m := sqltest.HostileNames()
+	set, _, err = sqlserver.Produced(m)
 	require.NoError(t, err)
 	quoted, longest := regexp.MustCompile(`\[(?:[^\]]|\]\])*\]`), 0
 	for name, p := range set {
@@ -162,15 +158,12 @@ func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
 		}
 	}
 	require.Equal(t, sqltest.MaxName, longest)
-	status := columns[slices.IndexFunc(columns, func(c invoice.Column) bool {
-		return c.IsStatus() && c.Table == invoice.Detail
-	})]
 	mark := slices.IndexFunc(set["apply"].Steps, func(s sqlserver.Step) bool { return s.Name == "detail_mark" })
-	require.Contains(t, set["apply"].Steps[mark].Text, "SET ["+status.Name+"]")
+	require.Contains(t, set["apply"].Steps[mark].Text, "SET ["+m.Status(invoice.Detail)+"]")
 }
 
 func TestNoLockHintAndNoMerge(t *testing.T) {
-	set, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
 	for name, p := range set {
 		for _, s := range p.Steps {

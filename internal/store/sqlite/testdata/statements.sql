@@ -248,7 +248,8 @@ SELECT r.doc, r.position, r.verdict, r.winner, l.document_id, l.version_us, l.do
 FROM sqlwriter_row AS r LEFT JOIN sqlwriter_ledger AS l ON r.verdict = 'superseded' AND l.detail_id = r.detail_id
 ORDER BY r.doc, r.position;
 ---- detail_update
--- Guarantees: the detail rows of applied lines get every column of the table. The caller checks their number.
+-- Guarantees: the detail rows of applied lines get every column of the mapping; one
+-- that keeps its value, where the document has one. The caller checks their number.
 UPDATE "IVCE_DTL" AS t
 SET
     "CLN_MFR_AI_NM" = s.d0,
@@ -282,7 +283,8 @@ FROM (
 ) AS s
 WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 1;
 ---- tracking_update
--- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
+-- Guarantees: existing tracking rows get every column of the mapping; one that keeps its value,
+-- where the document has one. Failure marks do not change this table.
 UPDATE "IVCE_TRKG_MSTR" AS t
 SET
     "CLN_MFR_AI_NM" = s.d0,
@@ -303,7 +305,9 @@ SET
     "PRCS_STRT_TS" = s.d17,
     "PRCS_END_TS" = s.d18,
     "DUP_IND" = s.l1,
-    "PRNT_IVCE_DTL_ID" = s.l0
+    "PRNT_IVCE_DTL_ID" = s.l0,
+    "DATA_VRFN_IND" = s.d7,
+    "WEB_SRCH_URL" = s.d8
 FROM (
     SELECT r.detail_id, r.keep_status, r.l0, r.l1, i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
@@ -333,7 +337,9 @@ INSERT INTO "IVCE_TRKG_MSTR" (
     "PRCS_STRT_TS",
     "PRCS_END_TS",
     "DUP_IND",
-    "PRNT_IVCE_DTL_ID"
+    "PRNT_IVCE_DTL_ID",
+    "DATA_VRFN_IND",
+    "WEB_SRCH_URL"
 )
 SELECT
     s.detail_id,
@@ -355,7 +361,9 @@ SELECT
     s.d17,
     s.d18,
     s.l1,
-    s.l0
+    s.l0,
+    s.d7,
+    s.d8
 FROM (
     SELECT r.detail_id, r.keep_status, r.l0, r.l1, i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
@@ -413,7 +421,9 @@ SELECT
     CAST(t."PRCS_STRT_TS" AS TEXT),
     CAST(t."PRCS_END_TS" AS TEXT),
     CAST(t."DUP_IND" AS TEXT),
-    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."DATA_VRFN_IND" AS TEXT),
+    CAST(t."WEB_SRCH_URL" AS TEXT)
 FROM
     (SELECT r.detail_id, r.position, i.* FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i WHERE i.doc = r.doc) AS s
     CROSS JOIN sqlwriter_ledger AS l
@@ -484,7 +494,9 @@ SELECT
     CAST(t."PRCS_STRT_TS" AS TEXT),
     CAST(t."PRCS_END_TS" AS TEXT),
     CAST(t."DUP_IND" AS TEXT),
-    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."DATA_VRFN_IND" AS TEXT),
+    CAST(t."WEB_SRCH_URL" AS TEXT)
 FROM
     (SELECT DISTINCT c.detail_id FROM sqlwriter_row AS c WHERE c.missing = 0) AS r
     CROSS JOIN "IVCE_DTL" AS d
@@ -619,7 +631,9 @@ SELECT
     CAST(t."PRCS_STRT_TS" AS TEXT),
     CAST(t."PRCS_END_TS" AS TEXT),
     CAST(t."DUP_IND" AS TEXT),
-    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."DATA_VRFN_IND" AS TEXT),
+    CAST(t."WEB_SRCH_URL" AS TEXT)
 FROM
     (SELECT * FROM sqlwriter_ledger WHERE detail_id > @after ORDER BY detail_id LIMIT @limit) AS l
     LEFT JOIN "IVCE_DTL" AS d ON d."IVCE_DTL_UID" = l.detail_id AND l.sys_name = @sys_name
@@ -664,7 +678,9 @@ SELECT
     CAST(t."PRCS_STRT_TS" AS TEXT),
     CAST(t."PRCS_END_TS" AS TEXT),
     CAST(t."DUP_IND" AS TEXT),
-    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."DATA_VRFN_IND" AS TEXT),
+    CAST(t."WEB_SRCH_URL" AS TEXT)
 FROM
     (SELECT value ->> '$[0]' AS detail_id FROM json_each(@lines)) AS s
     LEFT JOIN sqlwriter_ledger AS l ON l.detail_id = s.detail_id

@@ -336,7 +336,8 @@ BEGIN
             SET @changed = @rows;
         SET @content = @changed - @marks;
         -- detail_update
-        -- Guarantees: the detail rows of all applied lines get every column of the table, or the request is undone.
+        -- Guarantees: the detail rows of all applied lines get every column of the mapping, or the request is undone.
+        -- A column that keeps its value gets one where the document has one.
         -- A rewrite keeps a steward's status, and misses a row that was edited since it was read.
         IF @content > 0 OR @expected = 0
             BEGIN
@@ -385,7 +386,8 @@ BEGIN
                     END;
             END;
         -- tracking_update
-        -- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
+        -- Guarantees: existing tracking rows get every column of the mapping; one that keeps its
+        -- value, where the document has one. Failure marks do not change this table.
         -- A rewrite keeps a steward's status, and misses a row that was edited since it was read.
         SET @written = 0;
         IF @content > 0 OR @expected = 0
@@ -410,7 +412,9 @@ BEGIN
                     [PRCS_STRT_TS] = s.d17,
                     [PRCS_END_TS] = s.d18,
                     [DUP_IND] = s.l1,
-                    [PRNT_IVCE_DTL_ID] = s.l0
+                    [PRNT_IVCE_DTL_ID] = s.l0,
+                    [DATA_VRFN_IND] = s.d7,
+                    [WEB_SRCH_URL] = s.d8
                 FROM #line AS s
                 INNER JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
                 WHERE s.winner = 1 AND s.verdict = 'applied' AND s.mark = 0
@@ -443,7 +447,9 @@ BEGIN
                     [PRCS_STRT_TS],
                     [PRCS_END_TS],
                     [DUP_IND],
-                    [PRNT_IVCE_DTL_ID]
+                    [PRNT_IVCE_DTL_ID],
+                    [DATA_VRFN_IND],
+                    [WEB_SRCH_URL]
                 )
                 SELECT
                     s.detail_id,
@@ -465,7 +471,9 @@ BEGIN
                     s.d17,
                     s.d18,
                     s.l1,
-                    s.l0
+                    s.l0,
+                    s.d7,
+                    s.d8
                 FROM #line AS s
                 WHERE
                     s.winner = 1 AND s.verdict = 'applied' AND s.mark = 0

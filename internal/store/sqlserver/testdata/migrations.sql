@@ -317,8 +317,17 @@ CREATE INDEX ix_comparison_begun ON sqlwriter.comparison (sys_name, begun_at, co
 -- tables, by a procedure: the app has no right to.
 CREATE INDEX ix_run_ended ON sqlwriter.run (sys_name, ended_at) INCLUDE (status);
 CREATE INDEX ix_comparison_ended ON sqlwriter.comparison (sys_name, ended_at);
+-- One row for each mapping that a migration chose. columns has its lines as JSON, which tell for a ledger row of that
+-- hash_version what was written. The one that was chosen last is in use.
+CREATE TABLE sqlwriter.mapping (
+    version int NOT NULL,
+    columns nvarchar(max) NOT NULL CHECK (ISJSON(columns) = 1),
+    chosen_at datetime2(7) NOT NULL DEFAULT SYSUTCDATETIME(),
+    chosen_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+    CONSTRAINT pk_mapping PRIMARY KEY (version)
+);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_schema', 'cae8efceac0515c0068ac1dcdba2290dce805994d118a9a7920868a2ef5ae7f0');
+        VALUES (1, N'0001_schema', 'cd1cb9af240781db61924f04a83262a7781dd4e4bf3b826103471a4f37bf8cb5');
     END;
 GO

@@ -50,6 +50,11 @@ GO
 -- migrate.go, recordMigration
 INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);
 GO
+-- migrate.go, chooseMapping
+UPDATE sqlwriter.mapping SET chosen_at = SYSUTCDATETIME() WHERE version = @version;
+IF @@ROWCOUNT = 0
+    INSERT INTO sqlwriter.mapping (version, columns) VALUES (@version, @columns);
+GO
 -- migrate.go, sessionOptions
 SET QUOTED_IDENTIFIER ON;
 SET ANSI_NULLS ON;

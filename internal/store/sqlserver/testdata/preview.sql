@@ -386,7 +386,9 @@ BEGIN
         t.[PRCS_STRT_TS] AS c29,
         t.[PRCS_END_TS] AS c30,
         t.[DUP_IND] AS c31,
-        t.[PRNT_IVCE_DTL_ID] AS c32
+        t.[PRNT_IVCE_DTL_ID] AS c32,
+        t.[DATA_VRFN_IND] AS c33,
+        t.[WEB_SRCH_URL] AS c34
     FROM (SELECT DISTINCT c.detail_id FROM #line AS c) AS s
     INNER JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = s.detail_id
     LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id

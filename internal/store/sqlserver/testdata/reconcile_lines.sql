@@ -53,7 +53,9 @@ BEGIN
         t.[PRCS_STRT_TS] AS c29,
         t.[PRCS_END_TS] AS c30,
         t.[DUP_IND] AS c31,
-        t.[PRNT_IVCE_DTL_ID] AS c32
+        t.[PRNT_IVCE_DTL_ID] AS c32,
+        t.[DATA_VRFN_IND] AS c33,
+        t.[WEB_SRCH_URL] AS c34
     FROM OPENJSON (@lines) WITH (detail_id bigint '$[0]') AS s
     LEFT JOIN [sqlwriter].[ledger] AS l WITH (REPEATABLEREAD) ON l.detail_id = s.detail_id
     LEFT JOIN [dbo].[IVCE_DTL] AS d WITH (READCOMMITTEDLOCK) ON d.[IVCE_DTL_UID] = s.detail_id

@@ -55,7 +55,9 @@ BEGIN
         t.[PRCS_STRT_TS] AS c29,
         t.[PRCS_END_TS] AS c30,
         t.[DUP_IND] AS c31,
-        t.[PRNT_IVCE_DTL_ID] AS c32
+        t.[PRNT_IVCE_DTL_ID] AS c32,
+        t.[DATA_VRFN_IND] AS c33,
+        t.[WEB_SRCH_URL] AS c34
     FROM (
         SELECT TOP (@limit) o.*
         FROM [sqlwriter].[ledger] AS o

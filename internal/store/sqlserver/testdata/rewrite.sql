@@ -358,7 +358,8 @@ BEGIN
             SET @changed = @rows;
         SET @content = @changed - @marks;
         -- detail_update
-        -- Guarantees: the detail rows of all applied lines get every column of the table, or the request is undone.
+        -- Guarantees: the detail rows of all applied lines get every column of the mapping, or the request is undone.
+        -- A column that keeps its value gets one where the document has one.
         -- A rewrite keeps a steward's status, and misses a row that was edited since it was read.
         IF @content > 0 OR @expected = 0
             BEGIN
@@ -429,7 +430,8 @@ BEGIN
                     END;
             END;
         -- tracking_update
-        -- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
+        -- Guarantees: existing tracking rows get every column of the mapping; one that keeps its
+        -- value, where the document has one. Failure marks do not change this table.
         -- A rewrite keeps a steward's status, and misses a row that was edited since it was read.
         SET @written = 0;
         IF @content > 0 OR @expected = 0
@@ -457,7 +459,9 @@ BEGIN
                     [PRCS_STRT_TS] = s.d17,
                     [PRCS_END_TS] = s.d18,
                     [DUP_IND] = s.l1,
-                    [PRNT_IVCE_DTL_ID] = s.l0
+                    [PRNT_IVCE_DTL_ID] = s.l0,
+                    [DATA_VRFN_IND] = s.d7,
+                    [WEB_SRCH_URL] = s.d8
                 FROM #line AS s
                 INNER JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
                 WHERE
@@ -482,7 +486,9 @@ BEGIN
                             t.[PRCS_STRT_TS] AS c15,
                             t.[PRCS_END_TS] AS c16,
                             t.[DUP_IND] AS c17,
-                            t.[PRNT_IVCE_DTL_ID] AS c18
+                            t.[PRNT_IVCE_DTL_ID] AS c18,
+                            t.[DATA_VRFN_IND] AS c19,
+                            t.[WEB_SRCH_URL] AS c20
                         FOR JSON PATH, INCLUDE_NULL_VALUES
                     )), 1, 8) AS bigint) = s.tracking_seen
                 OPTION (LOOP JOIN, FORCE ORDER);
@@ -514,7 +520,9 @@ BEGIN
                     [PRCS_STRT_TS],
                     [PRCS_END_TS],
                     [DUP_IND],
-                    [PRNT_IVCE_DTL_ID]
+                    [PRNT_IVCE_DTL_ID],
+                    [DATA_VRFN_IND],
+                    [WEB_SRCH_URL]
                 )
                 SELECT
                     s.detail_id,
@@ -536,7 +544,9 @@ BEGIN
                     s.d17,
                     s.d18,
                     s.l1,
-                    s.l0
+                    s.l0,
+                    s.d7,
+                    s.d8
                 FROM #line AS s
                 WHERE
                     s.winner = 1 AND s.verdict = 'applied' AND s.mark = 0

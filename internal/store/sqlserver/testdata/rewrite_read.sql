@@ -183,7 +183,9 @@ BEGIN
                         t.[PRCS_STRT_TS] AS c15,
                         t.[PRCS_END_TS] AS c16,
                         t.[DUP_IND] AS c17,
-                        t.[PRNT_IVCE_DTL_ID] AS c18
+                        t.[PRNT_IVCE_DTL_ID] AS c18,
+                        t.[DATA_VRFN_IND] AS c19,
+                        t.[WEB_SRCH_URL] AS c20
                     FOR JSON PATH, INCLUDE_NULL_VALUES
                 )), 1, 8) AS bigint)
         END AS tracking_seen,
@@ -219,7 +221,9 @@ BEGIN
         t.[PRCS_STRT_TS] AS c29,
         t.[PRCS_END_TS] AS c30,
         t.[DUP_IND] AS c31,
-        t.[PRNT_IVCE_DTL_ID] AS c32
+        t.[PRNT_IVCE_DTL_ID] AS c32,
+        t.[DATA_VRFN_IND] AS c33,
+        t.[WEB_SRCH_URL] AS c34
     FROM #line AS s
     LEFT JOIN [sqlwriter].[ledger] AS l WITH (REPEATABLEREAD) ON l.detail_id = s.detail_id
     INNER JOIN [dbo].[IVCE_DTL] AS d WITH (READCOMMITTEDLOCK) ON d.[IVCE_DTL_UID] = s.detail_id

@@ -43,5 +43,7 @@ IF OBJECT_ID(N'[dbo].[IVCE_TRKG_MSTR]', N'U') IS NULL
         [PRCS_END_TS] datetime2(6) NULL,
         [DUP_IND] nvarchar(1) NULL,
         [PRNT_IVCE_DTL_ID] bigint NULL,
+        [DATA_VRFN_IND] nvarchar(1) NULL,
+        [WEB_SRCH_URL] nvarchar(2000) NULL,
         PRIMARY KEY ([IVCE_DTL_UID])
     );
