@@ -74,7 +74,7 @@ func (r rows) Lines(ctx context.Context, ids []int64) ([]reconcile.Line, error) 
 			line.Ledger = reconcile.Ledger{
 				Outcome: e.Outcome, Version: e.Version, DocumentID: e.DocumentID,
 				SysName: e.SysName, SourceTS: e.SourceTS,
-				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: e.writeID(),
+				Hash: e.Hash, HashVersion: e.HashVersion, WriteID: e.writeID(), Recipe: r.s.recipe(e.HashVersion),
 			}
 		}
 		if l, ok := r.s.lines[id]; ok {

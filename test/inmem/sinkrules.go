@@ -171,6 +171,14 @@ func (w *work) preview(out []commit.DocumentOutcome) {
 
 // The rules.
 
+// recipe is that of a hash version; nil if nobody can compare it.
+func (s *Sink) recipe(version int) *invoice.Recipe {
+	if r, ok := mapping.InUse().Recipe(version, nil); ok {
+		return &r
+	}
+	return nil
+}
+
 // compareItems orders contents for one line: by version, then by the snapshot they came from.
 func compareItems(a, b commit.Item) int {
 	return cmp.Or(a.Version.Compare(b.Version), cmp.Compare(a.SourceTS, b.SourceTS))
