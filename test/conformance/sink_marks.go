@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/mapping"
@@ -17,6 +18,7 @@ func markCases() []sinkCase {
 		{"a mark leaves every other value and the tracking row as they were", nil, markTouchesOnlyStatus},
 		{"a mark against lines that hold this very content is skipped", nil, markAgainstApplied},
 		{"a mark for other content of the document is written", nil, markOtherContent},
+		{"a mark against content of another hash version is skipped", nil, markOtherVersion},
 		{"a mark from an older snapshot than the ledger's is superseded", nil, markOlderSnapshot},
 		{"a mark of an older document is superseded", nil, markSuperseded},
 		{"a mark of a newer document takes the line over", nil, markTakesOver},
@@ -90,6 +92,28 @@ func markOtherContent(s *sinkTest) {
 	s.marked(b, before, 1)
 	s.gives(a, "superseded(superseded)")
 	s.marked(b, before, 1)
+}
+
+// Nobody can tell whether the content that failed is the one that the line has.
+func markOtherVersion(s *sinkTest) {
+	s.h.AddLines(s, 1, 2)
+	s.gives(otherRecipe(doc("a", 10, 5, "x", 1)), "applied(applied)")
+	adopted := ledgerOf(doc("a", 10, 5, "x", 2), 2)
+	adopted.Outcome, adopted.HashVersion, adopted.DetailHash, adopted.TrackingHash = "adopted", adopt.Unproven, "", ""
+	s.h.SetLedger(s, 2, adopted)
+	s.edit(1)
+	before := s.state(1, 2)
+	for _, ts := range []int64{4, 5, 6} {
+		for _, mode := range []commit.Mode{commit.Preview, commit.Write, commit.Rewrite} {
+			s.givesIn(mode, []string{"unchanged(unchanged unchanged)"}, mark(doc("a", 10, ts, "y", 1, 2)))
+			require.Equal(s, before, s.state(1, 2))
+		}
+	}
+	newer := doc("b", 11, 1, "z", 1, 2)
+	s.gives(mark(newer), "applied(applied applied)")
+	for _, line := range []int64{1, 2} {
+		s.marked(newer, before[line].Row, line)
+	}
 }
 
 func markOlderSnapshot(s *sinkTest) {

@@ -191,11 +191,10 @@ func holds(e Entry, it commit.Item) bool {
 }
 
 // outdatedHash reports whether the ledger names the document with a hash that cannot be compared, from a snapshot that
-// is not older: then nothing says that the content is another.
+// is not older than that of content: then nothing says that the content is another.
 func outdatedHash(e Entry, it commit.Item) bool {
-	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version &&
-		e.HashVersion != it.HashVersion &&
-		it.SourceTS <= e.SourceTS
+	return e.Outcome != OutcomeFailed && e.Version == it.Version && e.HashVersion != it.HashVersion &&
+		(it.FailureMark || it.SourceTS <= e.SourceTS)
 }
 
 // mayTake is the guard: whether an item may take a line over from what the ledger names.
@@ -215,14 +214,11 @@ func (w *work) released(e Entry, it commit.Item, id int64) bool {
 
 // other reports whether an item has other content than the ledger says that the line was written with.
 func other(e Entry, it commit.Item) bool {
-	if it.FailureMark {
-		return !holds(e, it)
-	}
 	if e.Outcome == OutcomeFailed {
 		return true
 	}
-	if e.HashVersion != it.HashVersion {
-		return it.SourceTS > e.SourceTS && !leaves(e, it)
+	if e.HashVersion != it.HashVersion { // nobody can tell
+		return !it.FailureMark && it.SourceTS > e.SourceTS && !leaves(e, it)
 	}
 	return e.Hash != it.Hash
 }

@@ -13,20 +13,16 @@
 same document, of other content than the ledger has as written. */ -}}
 {{define "newer"}}(l.version_us, l.document_key) < (s.version_us, s.document_key){{end -}}
 {{define "same"}}l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts{{end -}}
-{{/* A line of another recipe is left alone that is as new as the commit of a document that a run takes over. */ -}}
-{{define "other"}}CASE
-                WHEN s.mark THEN NOT (
-                    l.outcome IN ('applied', 'adopted')
-                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+{{/* A line of another recipe is left alone that is as new as the commit of a document that a run takes over. A mark
+leaves every one alone: nobody can tell that the content is another. */ -}}
+{{define "other"}}(
+                l.content_hash IS NULL
+                OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                OR (
+                    s.mark = 0 AND l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                    AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
                 )
-                ELSE
-                    l.content_hash IS NULL
-                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                    OR (
-                        l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
-                        AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
-                    )
-            END{{end -}}
+            ){{end -}}
 {{/* Of a rewrite: the ledger's row l is the one that a release of the staged line s names. @releases is a list of detail
 id, item's number, key, write id, source_ts; the key is a place in @hashes. */ -}}
 {{define "released"}}EXISTS (

@@ -22,8 +22,8 @@ SET verdict = CASE
         AND max(s.ledger_ts, s.ledger_at) >= s.leave_since
         THEN 'not_comparable'
     WHEN
-        s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
-        AND s.ledger_hash_version <> s.hash_version AND s.ledger_ts >= s.source_ts
+        s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+        AND s.ledger_hash_version <> s.hash_version AND (s.mark = 1 OR s.ledger_ts >= s.source_ts)
         THEN 'unchanged'
     WHEN
         (s.ledger_us, s.ledger_key) > (s.version_us, s.document_key)

@@ -104,7 +104,7 @@ WHERE
 -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
 -- needs a snapshot that is not older, and another content than the ledger has as written.
 -- @mode is the mode. A rewrite also takes the same content, and an older one where a release names the ledger's row.
--- A failure mark skips lines that have the content that failed.
+-- A failure mark skips lines that have, or may have, the content that failed.
 -- The guard is part of the writing statement and compares only the target's columns with the staged line.
 UPDATE sqlwriter_ledger AS l
 SET
@@ -131,19 +131,14 @@ WHERE
         (l.version_us, l.document_key) < (s.version_us, s.document_key)
         OR (
             l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
-            AND ((s.mark = 0 AND @mode = 'rewrite') OR CASE
-                WHEN s.mark THEN NOT (
-                    l.outcome IN ('applied', 'adopted')
-                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+            AND ((s.mark = 0 AND @mode = 'rewrite') OR (
+                l.content_hash IS NULL
+                OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                OR (
+                    s.mark = 0 AND l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                    AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
                 )
-                ELSE
-                    l.content_hash IS NULL
-                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                    OR (
-                        l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
-                        AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
-                    )
-            END)
+            ))
         )
         OR (@mode = 'rewrite' AND EXISTS (
             SELECT 1
@@ -218,8 +213,8 @@ SET verdict = CASE
         AND max(s.ledger_ts, s.ledger_at) >= s.leave_since
         THEN 'not_comparable'
     WHEN
-        s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
-        AND s.ledger_hash_version <> s.hash_version AND s.ledger_ts >= s.source_ts
+        s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+        AND s.ledger_hash_version <> s.hash_version AND (s.mark = 1 OR s.ledger_ts >= s.source_ts)
         THEN 'unchanged'
     WHEN
         (s.ledger_us, s.ledger_key) > (s.version_us, s.document_key)
@@ -375,19 +370,14 @@ WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IV
 -- of both rows as text, in the order of the column table. keep_status is 1 where a write would say unchanged.
 -- tracked is 1 for a line with a tracking row; the others have NULL as its values.
 SELECT
-    s.doc, s.position, NOT ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR CASE
-                WHEN s.mark THEN NOT (
-                    l.outcome IN ('applied', 'adopted')
-                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+    s.doc, s.position, NOT ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR (
+                l.content_hash IS NULL
+                OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                OR (
+                    s.mark = 0 AND l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                    AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
                 )
-                ELSE
-                    l.content_hash IS NULL
-                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                    OR (
-                        l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
-                        AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
-                    )
-            END) AS keep_status,
+            )) AS keep_status,
     l.hash_version, l.detail_row_hash, l.tracking_row_hash, t."IVCE_DTL_UID" IS NOT NULL AS tracked,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),

@@ -1,7 +1,7 @@
 -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
 -- needs a snapshot that is not older, and another content than the ledger has as written.
 -- A rewrite also takes the same content, and an older one where a release names the ledger's row. A failure mark
--- skips lines that have the content that failed.
+-- skips lines that have, or may have, the content that failed.
 -- The guard is part of the writing statement and compares only the target's columns with the staged line, so it
 -- needs no lock hint.
 UPDATE l

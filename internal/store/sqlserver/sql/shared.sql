@@ -3,21 +3,16 @@
 {{define "hash"}}CAST(SUBSTRING(@hashes, 32 * {{.}} + 1, 32) AS binary(32)){{end -}}
 {{/* The guard. newer: the staged line s is of a newer document than the ledger's row l. */ -}}
 {{/* same: it is of the same document, and of no older snapshot. other: the ledger lacks its content. */ -}}
-{{/* A line of another recipe is left alone that is as new as the commit of a document that a run takes over. */ -}}
+{{/* A line of another recipe is left alone that is as new as the commit of a document that a run takes over. A mark */ -}}
+{{/* leaves every one alone: nobody can tell that the content is another. */ -}}
 {{define "newer"}}(l.version_us < s.version_us OR (l.version_us = s.version_us AND l.document_key < s.document_key)){{end -}}
 {{define "same"}}l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts{{end -}}
 {{define "other"}}l.content_hash IS NULL
-                OR (s.mark = 1 AND (l.content_hash <> s.content_hash OR l.hash_version <> s.hash_version))
+                OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                 OR (
-                    s.mark = 0
-                    AND (
-                        (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                        OR (
-                            l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
-                            AND l.source_ts < s.leave_since
-                            AND DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) < s.leave_since
-                        )
-                    )
+                    s.mark = 0 AND l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                    AND l.source_ts < s.leave_since
+                    AND DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) < s.leave_since
                 ){{end -}}
 {{/* Of a rewrite: the ledger's row l is the one that a release of the staged line s names (@releases). */ -}}
 {{define "released"}}s.doc IN (

@@ -29,8 +29,8 @@ IF @stamped < @rows
                     )
                     THEN 'not_comparable'
                 WHEN
-                    s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
-                    AND l.hash_version <> s.hash_version AND l.source_ts >= s.source_ts
+                    l.version_us = s.version_us AND l.document_key = s.document_key
+                    AND l.hash_version <> s.hash_version AND (s.mark = 1 OR l.source_ts >= s.source_ts)
                     THEN 'unchanged'
                 WHEN
                     l.version_us > s.version_us

@@ -188,7 +188,7 @@ BEGIN
     -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
     -- needs a snapshot that is not older, and another content than the ledger has as written.
     -- A rewrite also takes the same content, and an older one where a release names the ledger's row. A failure mark
-    -- skips lines that have the content that failed.
+    -- skips lines that have, or may have, the content that failed.
     -- The guard is part of the writing statement and compares only the target's columns with the staged line, so it
     -- needs no lock hint.
     UPDATE l
@@ -215,17 +215,11 @@ BEGIN
                 l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
                 AND (
                     l.content_hash IS NULL
-                    OR (s.mark = 1 AND (l.content_hash <> s.content_hash OR l.hash_version <> s.hash_version))
+                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                     OR (
-                        s.mark = 0
-                        AND (
-                            (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                            OR (
-                                l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
-                                AND l.source_ts < s.leave_since
-                                AND DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) < s.leave_since
-                            )
-                        )
+                        s.mark = 0 AND l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                        AND l.source_ts < s.leave_since
+                        AND DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) < s.leave_since
                     )
                 )
             )
@@ -303,8 +297,8 @@ BEGIN
                         )
                         THEN 'not_comparable'
                     WHEN
-                        s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
-                        AND l.hash_version <> s.hash_version AND l.source_ts >= s.source_ts
+                        l.version_us = s.version_us AND l.document_key = s.document_key
+                        AND l.hash_version <> s.hash_version AND (s.mark = 1 OR l.source_ts >= s.source_ts)
                         THEN 'unchanged'
                     WHEN
                         l.version_us > s.version_us

@@ -126,17 +126,11 @@ BEGIN
                 OR (l.version_us < s.version_us OR (l.version_us = s.version_us AND l.document_key < s.document_key))
                 OR (
                     l.content_hash IS NULL
-                    OR (s.mark = 1 AND (l.content_hash <> s.content_hash OR l.hash_version <> s.hash_version))
+                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                     OR (
-                        s.mark = 0
-                        AND (
-                            (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                            OR (
-                                l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
-                                AND l.source_ts < s.leave_since
-                                AND DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) < s.leave_since
-                            )
-                        )
+                        s.mark = 0 AND l.hash_version <> s.hash_version AND l.source_ts < s.source_ts
+                        AND l.source_ts < s.leave_since
+                        AND DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) < s.leave_since
                     )
                 )
                 THEN 0
