@@ -44,7 +44,7 @@ func TestCheckRequest(t *testing.T) {
 			[]commit.Item{itemWith("a", false, 1), itemWith("b", false, 1)}, commit.Write, "",
 		},
 	} {
-		err := commit.CheckRequest(c.items, c.mode)
+		err := commit.CheckRequest(nil, c.items, c.mode)
 		if c.code == "" {
 			require.NoError(t, err, name)
 			continue
@@ -73,7 +73,7 @@ func TestTallyDrawsADocumentsVerdict(t *testing.T) {
 		{true, []invoice.Outcome{missing, missing, superseded}, superseded},
 		{true, []invoice.Outcome{missing, missing, missing}, missing},
 	} {
-		builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", c.mark, 1, 2, 3)})
+		builder := commit.NewOutcomeBuilder(nil, []commit.Item{itemWith("a", c.mark, 1, 2, 3)})
 		for position, v := range c.lines {
 			builder.Add(commit.LineVerdict{Position: position, Verdict: v})
 		}
@@ -88,7 +88,7 @@ func TestTallyDrawsADocumentsVerdict(t *testing.T) {
 }
 
 func TestTallyNamesTheNewestHolder(t *testing.T) {
-	builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", false, 1, 2, 3)})
+	builder := commit.NewOutcomeBuilder(nil, []commit.Item{itemWith("a", false, 1, 2, 3)})
 	for position, holder := range []struct {
 		by string
 		us int64
@@ -106,7 +106,7 @@ func TestTallyNamesTheNewestHolder(t *testing.T) {
 }
 
 func TestALineWithoutAVerdictIsOurMistake(t *testing.T) {
-	builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", false, 1, 2)})
+	builder := commit.NewOutcomeBuilder(nil, []commit.Item{itemWith("a", false, 1, 2)})
 	builder.Add(commit.LineVerdict{Verdict: invoice.OutcomeApplied, Winner: true})
 	_, err := builder.Outcomes()
 	require.Equal(t, fault.Internal, fault.KindOf(err))
@@ -116,7 +116,7 @@ func TestALineWithoutAVerdictIsOurMistake(t *testing.T) {
 // Only the applied winner is written. A preview shows that, and leaves the other lines unchanged.
 func TestTallyKnowsWhatIsWritten(t *testing.T) {
 	content, mark, older := itemWith("content", false, 1, 2), itemWith("mark", true, 3), itemWith("older", false, 2, 4)
-	builder := commit.NewOutcomeBuilder([]commit.Item{content, mark, older})
+	builder := commit.NewOutcomeBuilder(nil, []commit.Item{content, mark, older})
 	builder.Add(commit.LineVerdict{Item: 0, Position: 0, Verdict: invoice.OutcomeApplied, Winner: true})
 	builder.Add(commit.LineVerdict{Item: 0, Position: 1, Verdict: invoice.OutcomeApplied, Winner: true})
 	builder.Add(commit.LineVerdict{Item: 1, Position: 0, Verdict: invoice.OutcomeApplied, Winner: true})
@@ -152,7 +152,7 @@ func TestTallyKnowsWhatIsWritten(t *testing.T) {
 // equal.
 func TestAPreviewHasValuesAsTheColumnsKeepThem(t *testing.T) {
 	a := itemWith("a", false, 1)
-	builder := commit.NewOutcomeBuilder([]commit.Item{a})
+	builder := commit.NewOutcomeBuilder(nil, []commit.Item{a})
 	builder.AllApplied()
 	out, err := builder.Outcomes()
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestAPreviewHasValuesAsTheColumnsKeepThem(t *testing.T) {
 }
 
 func TestAllAppliedIsEveryLine(t *testing.T) {
-	builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", false, 1, 2), itemWith("b", true, 3)})
+	builder := commit.NewOutcomeBuilder(nil, []commit.Item{itemWith("a", false, 1, 2), itemWith("b", true, 3)})
 	builder.AllApplied()
 	out, err := builder.Outcomes()
 	require.NoError(t, err)

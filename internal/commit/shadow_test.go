@@ -119,7 +119,7 @@ func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {
 	l, _ := w.sink.Line(4) // a duplicate's row
 	l.Values = append([]invoice.Value{}, l.Values...)
 	for i, c := range invoice.DefaultMapping().Columns() {
-		if c.Name == "UNSPSC_CD" && c.Table == invoice.Tracking || c.Name == "DATA_VRFN_IND" {
+		if c.Name == "UNSPSC_CD" && c.Table == invoice.Tracking || c.Name == "DATA_VRFN_IND" && c.Table == invoice.Detail {
 			l.Values[i] = invoice.Of("secret-marker")
 		}
 	}

@@ -149,10 +149,10 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 			r.evidence.Put(folder+"/original.json", []byte("[]"))
 			return fmt.Sprintf("expected the document %q in original.json", id(1))
 		},
-		"another recipe of the hash": func(r *runs, folder string) string {
+		"another mapping": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "EVIL CORP", waiting()),
 				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version() + 1})
-			return "a build with another recipe for the hash of contents stored it"
+			return "a build with another mapping stored it"
 		},
 		"a _ts after the blob": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "good", waiting()),
