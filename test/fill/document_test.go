@@ -25,7 +25,7 @@ func TestAFilledDocumentHasAValueForEveryColumn(t *testing.T) {
 	require.NoError(t, d.Problem)
 	for i, c := range mapping.InUse().Columns() {
 		if c.Source == invoice.FromDocument {
-			require.False(t, d.Values[i].Null, c.Path)
+			require.False(t, d.Values[i].Null, c.From())
 		}
 	}
 	require.True(t, strings.HasSuffix(full, `"part_number": "425"}`+"\n}"), "what was there stays")
