@@ -243,7 +243,7 @@ func TestAMappingIsReadOrReported(t *testing.T) {
 
 	for path, want := range map[string]string{
 		filepath.Join(dir, "marker"): "no such file", dir: "a file that cannot be read",
-		write(`{"IVCE_DTL": {"key": "ID"}}`): "IVCE_TRKG_MSTR: expected its columns",
+		write(`{"IVCE_DTL": {"key": "ID"}}`): "IVCE_TRKG_MSTR: expected a key and a list of columns",
 	} {
 		_, problems = readMapping(of(path))
 		require.Len(t, problems, 1)
