@@ -448,6 +448,25 @@ func TestValuesByAMapping(t *testing.T) {
 	}
 }
 
+// A path may go through another's value: a document that has it is refused, whichever column comes first.
+func TestAPathThroughAValueOfAnotherColumn(t *testing.T) {
+	for _, reversed := range []bool{false, true} {
+		m := mapping.Edited(func(t tables) {
+			entry(mapping.Entry{"from": "process_output.x"})(t)
+			edited(invoice.Detail, "UPC_CD", mapping.Entry{"from": "process_output.x.z"})(t)
+			if reversed {
+				slices.Reverse(t[invoice.Detail].Columns)
+			}
+		})
+		d, err := invoice.Reader{Mapping: m}.Read(rule{in: `{"process_output": {"x": "t"}}`}.document(t), rulesNow())
+		require.NoError(t, err)
+		var refused *invoice.Invalid
+		require.ErrorAs(t, d.Problem, &refused)
+		require.Equal(t, "process_output.x not_an_object", refused.Fields[0].Path+" "+refused.Fields[0].Code)
+		require.Len(t, refused.Fields, 1)
+	}
+}
+
 func TestTheLettersOfALine(t *testing.T) {
 	m := mapping.Edited(edited(invoice.Tracking, "DUP_IND", mapping.Entry{"type": "flag(1,0)"}))
 	at := slices.IndexFunc(m.Columns(), func(c invoice.Column) bool { return c.Source == invoice.FromDuplicate })
@@ -542,6 +561,7 @@ func TestAnEarlierVersionIsComparedByItsColumns(t *testing.T) {
 		"another name":     mapping.Edited(entry(mapping.Entry{"name": "N"})),
 		"another path":     mapping.Edited(entry(mapping.Entry{"from": "process_output.maker"})),
 		"kept from now on": mapping.Edited(entry(mapping.Entry{"missing": "keep"})),
+		"a value":          mapping.Edited(entry(mapping.Entry{"from": nil, "value": "A"})),
 	} {
 		_, ok := m.Recipe(before.Version(), before.Lines())
 		require.False(t, ok, about)
