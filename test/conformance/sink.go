@@ -25,6 +25,8 @@ type SinkHarness struct {
 	// Sink is the port under test, over tables with nothing in them. Rows is that of TestRows, over the same tables.
 	Sink commit.Sink
 	Rows func(sysName string, keptDays int) reconcile.Rows
+	// Under is the port over the same tables by another mapping, of which each column is one of the mapping in use.
+	Under func(t testing.TB, m *invoice.Mapping) commit.Sink
 	// AddLines makes rows in IVCE_DTL with NULL in every column of ours.
 	AddLines func(t testing.TB, lines ...int64)
 	// Row reads what the user's tables hold for a line.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/test/mapping"
 )
 
@@ -35,6 +37,9 @@ func rewriteCases() []sinkCase {
 			nil, rewriteOtherVersion,
 		},
 		{"a line without row hashes is not comparable", nil, rewriteWithoutHashes},
+		{"a line of an earlier mapping is compared by its columns, and filled", nil, rewriteFills},
+		{"a value that an earlier mapping did not write is not comparable", nil, rewriteForeignValue},
+		{"a line of a mapping with a column more or another is not comparable", nil, rewriteOtherMapping},
 		{"what cannot be compared may be written, and an edit still may not", nil, rewriteNotComparableAndEdited},
 		{"a rewrite writes a line without a ledger row, whatever it has", nil, rewriteWithoutLedger},
 		{"an edited line of a newer result is superseded", nil, rewriteEditedSuperseded},
@@ -365,6 +370,130 @@ func rewriteOtherVersion(s *sinkTest) {
 	s.setStatus(1, "BY HAND")
 	s.allowed(a)
 	s.hasStatus(a, 1, "BY HAND")
+}
+
+// added is a column that an earlier mapping lacks, and that mapping.
+func added() (place int, earlier *invoice.Mapping) {
+	place = slices.IndexFunc(mapping.InUse().Columns(), func(c invoice.Column) bool {
+		return c.Table == invoice.Detail && c.Reads("process_output.web_search_url")
+	})
+	c := mapping.InUse().Columns()[place]
+	return place, mapping.Without(c.Table, c.Name)
+}
+
+// under is an item as a build of another mapping sends it.
+func under(m *invoice.Mapping, it commit.Item) commit.Item {
+	values := it.Values
+	it.Values, it.HashVersion = nil, m.Version()
+	for i, c := range mapping.InUse().Columns() {
+		if slices.ContainsFunc(m.Columns(), func(o invoice.Column) bool { return o.Table == c.Table && o.Name == c.Name }) {
+			it.Values = append(it.Values, values[i])
+		}
+	}
+	it.Hash = invoice.Key(fmt.Sprint(it.Hash, m.Version()))
+	return it
+}
+
+// writtenUnder writes an item by another mapping.
+func (s *sinkTest) writtenUnder(m *invoice.Mapping, it commit.Item) {
+	s.Helper()
+	out, err := s.h.Under(s, m).Apply(s.Context(), []commit.Item{under(m, it)}, commit.Write, unknown(sysName))
+	require.NoError(s, err)
+	require.Equal(s, invoice.OutcomeApplied, out[0].Verdict)
+}
+
+// The document's other lines are filled beside an edited one.
+func rewriteFills(s *sinkTest) {
+	place, earlier := added()
+	s.h.AddLines(s, 1, 2, 3, 4)
+	for _, a := range []commit.Item{doc("a", 10, 5, "x", 1, 2, 3), doc("b", 10, 5, "y", 4)} {
+		s.writtenUnder(earlier, a)
+		require.True(s, s.h.Row(s, a.Main).Values[place].Null)
+		s.gives(a, "unchanged(unchanged"+strings.Repeat(" unchanged", len(a.Duplicates))+")")
+	}
+	edited := s.edit(2)
+	s.setStatus(3, "BY HAND")
+	require.Equal(s, reconcile.RowsReviewed, s.line(3).Rows)
+	s.are(reconcile.RowsEdited, 2)
+	s.are(reconcile.RowsSame, 1, 4)
+	before := s.state(2)
+	for _, told := range []bool{false, true} {
+		a := doc("a", 10, 5, "x", 1, 2, 3)
+		a.NotComparable = told
+		s.rewrites(a, "edited(applied edited applied)")
+		s.holds(a, 1)
+		s.hasStatus(a, 3, "BY HAND")
+		require.Equal(s, before, s.state(2))
+	}
+	require.Equal(s, edited, s.h.Row(s, 2))
+	b := doc("b", 10, 5, "y", 4)
+	s.rewrites(b, "applied(applied)")
+	s.holds(b)
+	a := doc("a", 10, 5, "x", 1, 2, 3)
+	a.Overwrite = []int64{2}
+	s.rewrites(a, "applied(applied applied applied)")
+	s.holds(a, 2)
+}
+
+func rewriteForeignValue(s *sinkTest) {
+	place, earlier := added()
+	c := mapping.InUse().Columns()[place]
+	s.h.AddLines(s, 1, 2, 3, 4)
+	a := doc("a", 10, 5, "x", 1, 2, 3)
+	without := doc("b", 10, 5, "y", 4)
+	for i := range without.Values {
+		if firstOf(i) == firstOf(place) {
+			without.Values[i] = invoice.Null()
+		}
+	}
+	s.writtenUnder(earlier, a)
+	s.writtenUnder(earlier, without)
+	s.change(1, c.Table, c.Name, a.Values[place])
+	for _, line := range []int64{2, 4} {
+		s.change(line, c.Table, c.Name, invoice.Of("somebody's"))
+	}
+	s.are(reconcile.RowsSame, 1, 2, 3, 4)
+	before := s.state(2, 4)
+	s.rewrites(a, "not_comparable(applied not_comparable applied)")
+	s.rewrites(without, "not_comparable(not_comparable)")
+	require.Equal(s, before, s.state(2, 4))
+	s.holds(a, 1, 3)
+	a.NotComparable, without.NotComparable = true, true
+	s.rewrites(a, "applied(applied applied applied)")
+	s.rewrites(without, "applied(applied)")
+	s.holds(a)
+	s.holds(without)
+}
+
+// The mapping is taken back: nobody can tell what the column had that it lacks. So it is where one was renamed.
+func rewriteOtherMapping(s *sinkTest) {
+	place, earlier := added()
+	s.h.AddLines(s, 1, 2)
+	a := doc("a", 10, 5, "x", 1)
+	s.gives(a, "applied(applied)")
+	then, sink := under(earlier, a), s.h.Under(s, earlier)
+	gives := func(want invoice.Outcome) {
+		out, err := sink.Apply(s.Context(), []commit.Item{then}, commit.Rewrite, unknown(sysName))
+		require.NoError(s, err)
+		require.Equal(s, want, out[0].Verdict)
+	}
+	before := s.state(1)
+	gives(invoice.OutcomeNotComparable)
+	require.Equal(s, before, s.state(1))
+	then.NotComparable = true
+	gives(invoice.OutcomeApplied)
+	require.Equal(s, a.Values[place], s.h.Row(s, 1).Values[place], "it is no column of that mapping")
+	s.are(reconcile.RowsSame, 1)
+
+	c := mapping.InUse().Columns()[place]
+	other := mapping.Changed(func(tables map[invoice.Table]*mapping.Table) {
+		tables[c.Table].Column(c.Name)["from"] = "process_output.another"
+	})
+	b := doc("b", 10, 5, "y", 2)
+	s.writtenUnder(other, b)
+	s.are(reconcile.RowsUnknown, 2)
+	s.allowed(b)
+	s.holds(b)
 }
 
 func rewriteWithoutHashes(s *sinkTest) {

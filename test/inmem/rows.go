@@ -105,11 +105,11 @@ func (r rows) rowState(id int64) reconcile.RowState {
 	case !there:
 		return reconcile.RowsMissing
 	}
-	if e.Outcome != OutcomeApplied || e.HashVersion != mapping.InUse().Version() || e.DetailHash == "" ||
-		e.TrackingHash == "" {
+	recipe := r.s.recipe(e.HashVersion)
+	if e.Outcome != OutcomeApplied || recipe == nil || e.DetailHash == "" || e.TrackingHash == "" {
 		return reconcile.RowsUnknown
 	}
-	detail, tracking := mapping.InUse().RowHashes(l.Values)
+	detail, tracking := recipe.RowHashes(r.s.own(l.Values))
 	if detail != e.DetailHash || (l.Tracking && tracking != e.TrackingHash) {
 		return reconcile.RowsEdited
 	}

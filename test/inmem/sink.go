@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,19 @@ import (
 // compared with. It follows the same rules by other means: one function per rule (sinkrules.go), no SQL. One lock
 // around everything makes each Apply alone in the world, so contention never happens here.
 type Sink struct {
-	mu     sync.Mutex
+	*database
+	// mapping has columns that mapping.InUse has too.
+	mapping *invoice.Mapping
+	// places are those of the mapping's columns in a line.
+	places []int
+}
+
+// database is what sinks of several mappings share.
+type database struct {
+	mu sync.Mutex
+	// mappings are those that sinks wrote by.
+	mappings []*invoice.Mapping
+
 	lines  map[int64]Line
 	ledger map[int64]Entry
 	refuse func(line int64, c invoice.Column, v invoice.Value) bool
@@ -44,7 +57,7 @@ type HeartbeatRow struct {
 type Line struct {
 	// Tracking says whether IVCE_TRKG_MSTR has a row for the line.
 	Tracking bool
-	// Values are aligned with Mapping.Columns; those of IVCE_TRKG_MSTR are NULL without a tracking row.
+	// Values are aligned with the columns of mapping.InUse; those of IVCE_TRKG_MSTR are NULL without a tracking row.
 	Values []invoice.Value
 }
 
@@ -83,9 +96,25 @@ type Entry struct {
 
 // NewSink makes an empty one.
 func NewSink() *Sink {
-	return &Sink{
+	d := &database{
 		lines: map[int64]Line{}, ledger: map[int64]Entry{}, heartbeats: map[string]HeartbeatRow{}, now: time.Now,
 	}
+	return (&Sink{database: d}).Under(mapping.InUse())
+}
+
+// Under is a sink of another mapping over the same database. Each of its columns is one of mapping.InUse.
+func (s *Sink) Under(m *invoice.Mapping) *Sink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mappings = append(s.mappings, m)
+	u := &Sink{database: s.database, mapping: m}
+	all := mapping.InUse().Columns()
+	for _, c := range m.Columns() {
+		u.places = append(u.places, slices.IndexFunc(all, func(o invoice.Column) bool {
+			return o.Table == c.Table && o.Name == c.Name
+		}))
+	}
+	return u
 }
 
 // NewSinkOn makes an empty one on a clock, for Entry.At.
@@ -99,10 +128,11 @@ func NewSinkOn(now func() time.Time) *Sink {
 func (s *Sink) Backup() *Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Sink{
-		lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats),
+	return &Sink{&database{
+		mappings: slices.Clone(s.mappings),
+		lines:    maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats),
 		writes: s.writes, adoption: s.adoption, now: s.now,
-	}
+	}, s.mapping, s.places}
 }
 
 // Restore replaces the sink's content with a backup, or with another database.
@@ -184,7 +214,7 @@ func (s *Sink) Apply(
 	if err := ended(ctx, "inmem: apply"); err != nil {
 		return nil, err
 	}
-	if err := acceptable(items, mode); err != nil {
+	if err := s.acceptable(items, mode); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -287,13 +317,13 @@ func (s *Sink) refused(lines map[int64]Line) error {
 }
 
 // acceptable refuses what the port's contract rules out.
-func acceptable(items []commit.Item, mode commit.Mode) error {
+func (s *Sink) acceptable(items []commit.Item, mode commit.Mode) error {
 	if mode != commit.Write && mode != commit.Rewrite && mode != commit.Preview {
 		return fault.New(fault.Internal, "inmem: apply", fault.CodeBug,
 			"expected write, rewrite or preview, found %q", mode)
 	}
 	for _, it := range items {
-		if n := len(mapping.InUse().Columns()); !it.FailureMark && len(it.Values) != n {
+		if n := len(s.mapping.Columns()); !it.FailureMark && len(it.Values) != n {
 			return fault.New(fault.Internal, "inmem: apply", fault.CodeBug, "document %s: expected %d values, found %d",
 				it.DocumentID, n, len(it.Values))
 		}

@@ -55,7 +55,7 @@ func (w *work) settle(id int64, it commit.Item) {
 	case !known || w.mayTake(e, it, id):
 		w.taken[id] = true
 		w.entries[id] = w.entryOf(it, id, w.s.writes+1)
-		w.lines[id] = written(w.s.lines[id], it, id)
+		w.lines[id] = w.s.written(w.s.lines[id], it, id)
 		if known && it.Version.Compare(e.Version) <= 0 && !other(e, it) && !it.Overwrites(id) {
 			w.lines[id] = withStatusOf(w.lines[id], w.s.lines[id])
 		}
@@ -69,20 +69,25 @@ func (w *work) settle(id int64, it commit.Item) {
 // otherwise.
 func (w *work) leftAlone(it commit.Item, id int64) invoice.Outcome {
 	e, known := w.s.ledger[id]
+	recipe := w.s.recipe(e.HashVersion)
+	unlessTold := invoice.OutcomeNotComparable
+	if it.NotComparable {
+		unlessTold = ""
+	}
 	switch {
 	case w.mode != commit.Rewrite || it.FailureMark || it.Overwrites(id) || !known || !w.mayTake(e, it, id):
 		return ""
-	case e.Outcome != OutcomeApplied || e.HashVersion != mapping.InUse().Version() || e.DetailHash == "" ||
-		e.TrackingHash == "":
-		if it.NotComparable {
-			return ""
-		}
-		return invoice.OutcomeNotComparable
+	case e.Outcome != OutcomeApplied || recipe == nil || e.DetailHash == "" || e.TrackingHash == "":
+		return unlessTold
 	}
 	l := w.s.lines[id]
-	if detail, tracking := mapping.InUse().RowHashes(l.Values); detail != e.DetailHash ||
+	values := w.s.own(l.Values)
+	if detail, tracking := recipe.RowHashes(values); detail != e.DetailHash ||
 		(l.Tracking && tracking != e.TrackingHash) {
 		return invoice.OutcomeEdited
+	}
+	if recipe.Replaces(values, w.s.mapping.RowValues(it.Values, it.Main, id)) {
+		return unlessTold
 	}
 	return ""
 }
@@ -161,7 +166,7 @@ func (w *work) preview(out []commit.DocumentOutcome) {
 				continue
 			}
 			r.Before, r.After = before.Values, before.Values
-			r.Want = written(before, w.items[i], r.DetailID).Values
+			r.Want = w.s.written(before, w.items[i], r.DetailID).Values
 			if after, changed := w.lines[r.DetailID]; changed {
 				r.After = after.Values
 			}
@@ -173,10 +178,24 @@ func (w *work) preview(out []commit.DocumentOutcome) {
 
 // recipe is that of a hash version; nil if nobody can compare it.
 func (s *Sink) recipe(version int) *invoice.Recipe {
-	if r, ok := mapping.InUse().Recipe(version, nil); ok {
-		return &r
+	for _, m := range s.mappings {
+		if m.Version() != version {
+			continue
+		}
+		if r, ok := s.mapping.Recipe(version, m.Lines()); ok {
+			return &r
+		}
 	}
 	return nil
+}
+
+// own are the values of the sink's columns in a line.
+func (s *Sink) own(values []invoice.Value) []invoice.Value {
+	var own []invoice.Value
+	for _, place := range s.places {
+		own = append(own, values[place])
+	}
+	return own
 }
 
 // compareItems orders contents for one line: by version, then by the snapshot they came from.
@@ -238,7 +257,7 @@ func (w *work) entryOf(it commit.Item, id, write int64) Entry {
 	}
 	if !it.FailureMark {
 		e.Outcome, e.Hash, e.HashVersion = OutcomeApplied, it.Hash, it.HashVersion
-		e.DetailHash, e.TrackingHash = mapping.InUse().RowHashes(mapping.InUse().RowValues(it.Values, it.Main, id))
+		e.DetailHash, e.TrackingHash = w.s.mapping.RowHashes(w.s.mapping.RowValues(it.Values, it.Main, id))
 	}
 	return e
 }
@@ -250,12 +269,12 @@ func sameEntry(a, b Entry) bool {
 }
 
 // written is a line after an item wrote it: a mark changes the status in IVCE_DTL, everything else both tables.
-func written(l Line, it commit.Item, id int64) Line {
+func (s *Sink) written(l Line, it commit.Item, id int64) Line {
 	if !it.FailureMark {
-		values := mapping.InUse().RowValues(it.Values, it.Main, id)
-		for i, c := range mapping.InUse().Columns() {
-			if c.Keep && values[i].Null {
-				values[i] = l.Values[i]
+		values, want := slices.Clone(l.Values), s.mapping.RowValues(it.Values, it.Main, id)
+		for i, place := range s.places {
+			if c := s.mapping.Columns()[i]; !c.Keep || !want[i].Null {
+				values[place] = want[i]
 			}
 		}
 		return Line{Tracking: true, Values: values}

@@ -4,6 +4,7 @@ package mapping
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"sync"
 	"time"
 	_ "time/tzdata" // as the handler has it
@@ -24,16 +25,23 @@ func InUse() *invoice.Mapping { return inUse() }
 func Reader() invoice.Reader { return invoice.Reader{Mapping: InUse()} }
 
 var inUse = sync.OnceValue(func() *invoice.Mapping { //nolint:gochecknoglobals // a process has one
+	if os.Getenv(Variable) == "" {
+		return invoice.DefaultMapping()
+	}
+	return Read(fileInUse())
+})
+
+func fileInUse() []byte {
 	path := os.Getenv(Variable)
 	if path == "" {
-		return invoice.DefaultMapping()
+		return invoice.DefaultFile()
 	}
 	file, err := os.ReadFile(path)
 	if err != nil {
 		panic(err)
 	}
-	return Read(file)
-})
+	return file
+}
 
 // Read reads a mapping of a deployment in Zone. It panics if the mapping is wrong.
 func Read(file []byte) *invoice.Mapping {
@@ -59,8 +67,12 @@ type Entry map[string]any
 
 // File is the file of the default mapping after an edit.
 func File(edit func(tables map[invoice.Table]*Table)) []byte {
+	return edited(invoice.DefaultFile(), edit)
+}
+
+func edited(file []byte, edit func(tables map[invoice.Table]*Table)) []byte {
 	tables := map[invoice.Table]*Table{}
-	if err := json.Unmarshal(invoice.DefaultFile(), &tables); err != nil {
+	if err := json.Unmarshal(file, &tables); err != nil {
 		panic(err)
 	}
 	edit(tables)
@@ -71,8 +83,19 @@ func File(edit func(tables map[invoice.Table]*Table)) []byte {
 	return file
 }
 
-// Edited is the default mapping after an edit.
+// Edited is the default mapping after an edit. Changed is the one in use after an edit.
 func Edited(edit func(tables map[invoice.Table]*Table)) *invoice.Mapping { return Read(File(edit)) }
+
+func Changed(edit func(tables map[invoice.Table]*Table)) *invoice.Mapping {
+	return Read(edited(fileInUse(), edit))
+}
+
+// Without is the mapping in use without a column.
+func Without(table invoice.Table, name string) *invoice.Mapping {
+	return Changed(func(tables map[invoice.Table]*Table) {
+		tables[table].Columns = slices.DeleteFunc(tables[table].Columns, func(e Entry) bool { return e["name"] == name })
+	})
+}
 
 // Column is the entry of a column; nil if the table has none of the name.
 func (t *Table) Column(name string) Entry {

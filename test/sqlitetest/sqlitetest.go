@@ -12,11 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/mapping"
 )
 
-// Open opens a database until the test ends. If there is no such file, it makes one.
+// Open opens a database until the test ends, with the mapping in use where the options name none. If there is no such file, it makes one.
 func Open(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
 	t.Helper()
+	if o.Mapping == nil {
+		o.Mapping = mapping.InUse()
+	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		Make(t, path)
 	}
@@ -35,7 +39,7 @@ func Make(t testing.TB, path string) {
 	require.NoError(t, os.WriteFile(path, bytes, 0o600))
 }
 
-// template is the file of a database whose tables have their default names.
+// template is the file of a database of the mapping in use.
 var template = sync.OnceValues(func() ([]byte, error) { //nolint:gochecknoglobals // what a process does once
 	dir, err := os.MkdirTemp("", "sqlitetest-")
 	if err != nil {
@@ -43,12 +47,12 @@ var template = sync.OnceValues(func() ([]byte, error) { //nolint:gochecknoglobal
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	ctx, path := context.Background(), filepath.Join(dir, "template.db")
-	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	s, err := sqlite.Open(ctx, path, sqlite.Options{Mapping: mapping.InUse()})
 	if err != nil {
 		return nil, err
 	}
 	// the last connection writes its WAL into the file
-	err = errors.Join(s.Migrate(ctx), sqlite.CreateSampleSchema(ctx, s.Writer()), s.Close())
+	err = errors.Join(s.Migrate(ctx), sqlite.CreateSampleSchemaAs(ctx, s.Writer(), mapping.InUse()), s.Close())
 	if err != nil {
 		return nil, err
 	}

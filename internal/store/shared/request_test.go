@@ -1,9 +1,9 @@
 package shared_test
 
 import (
-	"fmt"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
@@ -75,7 +76,14 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHa
 	sink := &conformance.ReplyLoser{Sink: s} // a file has no network connection to break
 	return conformance.SinkHarness{
 		Engine: d.version(t),
-		Sink:   sink, Rows: s.ReconcileRows, AddLines: d.addLines, Row: d.spy.Row, SetRow: d.spy.SetRow,
+		Sink:   sink, Rows: s.ReconcileRows,
+		Under: func(t testing.TB, m *invoice.Mapping) commit.Sink {
+			t.Helper()
+			u := openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout, Mapping: m})
+			require.NoError(t, u.Migrate(t.Context()))
+			return u
+		},
+		AddLines: d.addLines, Row: d.spy.Row, SetRow: d.spy.SetRow,
 		Ledger: d.spy.Ledger, SetLedger: d.spy.SetLedger, Heartbeat: d.spy.Heartbeat,
 		SetHeartbeat: d.spy.SetHeartbeat,
 		Refuse:       d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain,

@@ -8,8 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqlservertest"
 	"sqlwriter/test/sqltest"
 )
@@ -65,7 +68,13 @@ func newDatabase(t testing.TB) *database {
 
 func openStore(t testing.TB, dsn string) *sqlserver.Store {
 	t.Helper()
-	s, err := sqlserver.Open(context.Background(), dsn, sqlserver.Options{LockTimeout: lockTimeout, MaxOpen: 30})
+	return openUnder(t, dsn, mapping.InUse())
+}
+
+func openUnder(t testing.TB, dsn string, m *invoice.Mapping) *sqlserver.Store {
+	t.Helper()
+	s, err := sqlserver.Open(context.Background(), dsn,
+		sqlserver.Options{Mapping: m, LockTimeout: lockTimeout, MaxOpen: 30})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -77,13 +86,21 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 	d.spy.Exec(t, `DROP TABLE IF EXISTS dbo.IVCE_DTL, dbo.IVCE_TRKG_MSTR, dbo.counted, dbo.allowed`)
 	d.spy.Exec(t, `DELETE FROM sqlwriter.ledger`)
 	d.spy.Exec(t, `DELETE FROM sqlwriter.heartbeat`)
-	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db, sqlserver.Options{}))
+	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db,
+		sqlserver.Options{Mapping: mapping.InUse()}))
 	require.NoError(t, d.store.KnowColumnsAnew(context.Background())) // a case may have changed them
 	h := &spies{database: d, sink: &hooked{d: d, store: d.store}}
 	real := sqlservertest.IsReal(d.version)
 	return conformance.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
-		Sink: h.sink, Rows: d.store.ReconcileRows, AddLines: h.addLines, Row: h.spy.Row, SetRow: h.spy.SetRow,
+		Sink: h.sink, Rows: d.store.ReconcileRows,
+		Under: func(t testing.TB, m *invoice.Mapping) commit.Sink {
+			t.Helper()
+			s := openUnder(t, d.dsn, m)
+			require.NoError(t, s.Migrate(t.Context()))
+			return s
+		},
+		AddLines: h.addLines, Row: h.spy.Row, SetRow: h.spy.SetRow,
 		Ledger: h.spy.Ledger, SetLedger: h.spy.SetLedger,
 		Heartbeat: h.spy.Heartbeat, SetHeartbeat: h.spy.SetHeartbeat, LockHeartbeat: h.lockHeartbeat,
 		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide,
