@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 )
 
@@ -58,10 +59,15 @@ func TestWhatACodePageHolds(t *testing.T) {
 
 // A column of one code page gets one note at the start. An unknown code page is not checked.
 func TestTheCheckNotesCodePages(t *testing.T) {
-	require.Contains(t, strings.Join(sqlserver.NoteOn("varchar", 1252), "\n"),
+	of := func(kind string, codePage int) (notes []string) {
+		_, notes = sqlserver.Checked(invoice.Column{Name: "CLN_MFR_AI_NM", Kind: invoice.Text, Max: 9},
+			sqlserver.UserColumn{Kind: kind, Length: -1, CodePage: codePage})
+		return notes
+	}
+	require.Contains(t, strings.Join(of("varchar", 1252), "\n"),
 		"dbo.T.CLN_MFR_AI_NM: varchar(max) has the characters of code page 1252 only")
-	require.Contains(t, strings.Join(sqlserver.NoteOn("char", 708), "\n"),
+	require.Contains(t, strings.Join(of("char", 708), "\n"),
 		"code page 708, which this build does not know")
-	require.Empty(t, sqlserver.NoteOn("varchar", 65001))
-	require.Empty(t, sqlserver.NoteOn("nvarchar", 1252), "the collation of a Unicode column has a code page too")
+	require.Empty(t, of("varchar", 65001))
+	require.Empty(t, of("nvarchar", 1252), "the collation of a Unicode column has a code page too")
 }

@@ -140,7 +140,7 @@ func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 		f.differ("%s.%s: expected %s or wider, found %s (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name,
 			needs, has, table, c.Name, needs)
 		return
-	case !has.nullable && !c.Required && c.Source != invoice.FromDuplicate:
+	case !has.nullable && writesNull(c):
 		f.differ(
 			"%s.%s: expected a column that takes NULL, found NOT NULL (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)",
 			table, c.Name, table, c.Name, has)
@@ -159,24 +159,38 @@ func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 	}
 }
 
+// writesNull reports whether a column may get NULL. A column that keeps its value gets it in a row that is inserted.
+func writesNull(c invoice.Column) bool {
+	switch c.Source {
+	case invoice.FromDuplicate, invoice.FromMapping:
+		return false
+	case invoice.FromDocument, invoice.FromParent, invoice.FromRequestTime:
+	}
+	return !c.Required && !(c.Keep && c.Table == invoice.Detail)
+}
+
 // columnTakes reports whether a column takes every value of the kind. Rounding that roundingNote describes is accepted.
 func columnTakes(c invoice.Column, has dbColumn) bool {
 	switch c.Kind {
 	case invoice.Text, invoice.Flag:
-		return isText(has.kind) && (has.length < 0 || has.length >= c.Max)
+		return (has.kind == "bit" && inBit(c)) || (isText(has.kind) && (has.length < 0 || has.length >= c.Max))
 	case invoice.Integer:
 		return has.kind == "bigint" || has.kind == "int" ||
 			((has.kind == "decimal" || has.kind == "numeric") && has.scale == 0)
 	case invoice.Decimal:
 		switch has.kind {
 		case "decimal", "numeric":
+			if c.Keep && has.scale > stagedScale {
+				return false // the server would round what it keeps to the staged scale
+			}
 			return has.scale >= c.Scale && has.precision-has.scale >= c.Precision-c.Scale
 		case "float":
 			return true
 		}
 		return false
 	case invoice.Time:
-		return slices.Contains([]string{"datetime", "datetime2", "datetimeoffset"}, has.kind)
+		// a local time has no offset, and the server would give it that of UTC
+		return has.kind == "datetime" || has.kind == "datetime2" || (has.kind == "datetimeoffset" && !c.Local)
 	}
 	return false
 }

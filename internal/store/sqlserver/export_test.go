@@ -155,6 +155,13 @@ type UserColumn struct {
 	NotNull, Computed, Identity        bool
 }
 
+func (c UserColumn) column() dbColumn {
+	return dbColumn{
+		kind: c.Kind, length: c.Length, precision: c.Precision, scale: c.Scale, codePage: c.CodePage,
+		nullable: !c.NotNull, computed: c.Computed, identity: c.Identity,
+	}
+}
+
 // tablesWith are the user's tables with the given columns, by "TABLE.COLUMN".
 func tablesWith(columns map[string]UserColumn) map[invoice.Table]userTable {
 	tables := map[invoice.Table]userTable{}
@@ -164,10 +171,9 @@ func tablesWith(columns map[string]UserColumn) map[invoice.Table]userTable {
 		if t.byName == nil {
 			t.byName = map[string]dbColumn{}
 		}
-		t.byName[strings.ToLower(column)] = dbColumn{
-			name: column, kind: c.Kind, length: c.Length, precision: c.Precision, scale: c.Scale, codePage: c.CodePage,
-			nullable: !c.NotNull, computed: c.Computed, identity: c.Identity,
-		}
+		has := c.column()
+		has.name = column
+		t.byName[strings.ToLower(column)] = has
 		tables[invoice.Table(table)] = t
 	}
 	return tables
@@ -196,21 +202,21 @@ func (l Limits) Apply(
 }
 
 // Misfit describes a value that a column does not take. The code is empty if it fits.
-func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected, found string) {
-	c := invoice.Column{Table: invoice.Detail, Name: "C", Kind: kind}
-	there, _ := tablesWith(map[string]UserColumn{"IVCE_DTL.C": has})[c.Table].column(c.Name)
-	l := limit{dbColumn: there}
-	if there.singleCodePage() {
-		l.page = newCodePage(there.codePage)
+func Misfit(c invoice.Column, has UserColumn, v invoice.Value) (code, expected, found string) {
+	l := limit{dbColumn: has.column()}
+	if l.singleCodePage() {
+		l.page = newCodePage(l.codePage)
 	}
 	return l.misfit(c, v)
 }
 
 // Stored is what a column makes of a value.
-func Stored(kind invoice.Kind, has UserColumn, text string) string {
-	l := limit{dbColumn: dbColumn{kind: has.Kind, length: has.Length, scale: has.Scale}}
-	return l.stored(invoice.Column{Kind: kind}, text)
+func Stored(c invoice.Column, has UserColumn, text string) string {
+	return (&limit{dbColumn: has.column()}).stored(c, text)
 }
+
+// Canonical is the value of what the driver gives.
+func Canonical(c invoice.Column, found any) (invoice.Value, error) { return canonical(c, found) }
 
 // Lacks returns the first character of a text that a code page lacks. known is false for an unknown code page.
 func Lacks(number int, text string) (r rune, lacks, known bool) {
@@ -225,12 +231,11 @@ func Lacks(number int, text string) (r rune, lacks, known bool) {
 // Characters counts the characters of a code page.
 func Characters(number int) int { return len(newCodePage(number).has) }
 
-// NoteOn returns the check's notes on a column of a type and code page.
-func NoteOn(kind string, codePage int) []string {
+// Checked is what the check finds of a column.
+func Checked(c invoice.Column, has UserColumn) (differences, notes []string) {
 	f := &Findings{}
-	c := mapping.InUse().Columns()[0]
-	checkColumn("dbo.T", c, dbColumn{name: c.Name, kind: kind, length: -1, nullable: true, codePage: codePage}, f)
-	return append(f.Differences, f.Notes...)
+	checkColumn("dbo.T", c, has.column(), f)
+	return f.Differences, f.Notes
 }
 
 func Classify(err error) error { return classify("sqlserver: test", err) }

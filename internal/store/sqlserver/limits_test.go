@@ -24,8 +24,12 @@ import (
 // the server.
 func TestWhatAColumnHolds(t *testing.T) {
 	type column = sqlserver.UserColumn
-	const text, flag, integer, decimal, moment = invoice.Text, invoice.Flag, invoice.Integer,
-		invoice.Decimal, invoice.Time
+	of1 := func(kind invoice.Kind) invoice.Column { return invoice.Column{Kind: kind} }
+	text, flag, integer, decimal, moment := of1(invoice.Text), of1(invoice.Flag), of1(invoice.Integer), of1(invoice.Decimal),
+		of1(invoice.Time)
+	keeps := invoice.Column{Table: invoice.Detail, Kind: invoice.Text, Keep: true}
+	keepsInserted := invoice.Column{Table: invoice.Tracking, Kind: invoice.Text, Keep: true}
+	local := invoice.Column{Kind: invoice.Time, Local: true}
 	nvarchar, latin := column{Kind: "nvarchar", Length: 5}, column{Kind: "varchar", Length: 5, CodePage: 1252}
 	japanese, utf8 := column{Kind: "varchar", Length: 5, CodePage: 932},
 		column{Kind: "varchar", Length: 5, CodePage: 65001}
@@ -34,7 +38,7 @@ func TestWhatAColumnHolds(t *testing.T) {
 	const long, codePage, beyond, notNull = "validation.too_long", "validation.code_page",
 		"validation.out_of_range", "validation.not_null"
 	for _, c := range []struct {
-		kind  invoice.Kind
+		kind  invoice.Column
 		has   column
 		value string
 		code  string
@@ -96,17 +100,22 @@ func TestWhatAColumnHolds(t *testing.T) {
 		{moment, of("datetime"), "1753-01-01T00:00:00.000000Z", "", ""},
 		{moment, of("datetime"), "1752-12-31T23:59:59.999999Z", beyond, "a year from 1753 on (datetime), 1752"},
 		{moment, of("datetime"), "0001-01-01T00:00:00.000000Z", beyond, "a year from 1753 on (datetime), 0001"},
+		{local, of("datetime"), "1752-12-31T23:59:59.999999", beyond, "a year from 1753 on (datetime), 1752"},
 		{moment, of("datetime2"), "0001-01-01T00:00:00.000000Z", "", ""},
 
 		{text, column{Kind: "nvarchar", Length: 5, NotNull: true}, "", "", ""},
 		{text, column{Kind: "nvarchar", Length: 5, NotNull: true}, "NULL", notNull, "a value (NOT NULL), NULL"},
 		{text, nvarchar, "NULL", "", ""},
+		{keeps, column{Kind: "nvarchar", Length: 5, NotNull: true}, "NULL", "", ""},
+		{keepsInserted, column{Kind: "nvarchar", Length: 5, NotNull: true}, "NULL", notNull, "a value (NOT NULL), NULL"},
+		{keeps, nvarchar, "123456", long, "at most 5 UTF-16 units (nvarchar(5)), 6"},
+		{flag, of("bit"), "1", "", ""},
 	} {
 		value := invoice.Of(c.value)
 		if c.value == "NULL" {
 			value = invoice.Null()
 		}
-		about := fmt.Sprintf("%s %q in %+v", c.kind, c.value, c.has)
+		about := fmt.Sprintf("%s %q in %+v", c.kind.Kind, c.value, c.has)
 		code, expected, found := sqlserver.Misfit(c.kind, c.has, value)
 		require.Equal(t, c.code, code, about)
 		if c.code != "" {
@@ -440,56 +449,142 @@ func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 func TestAStoredValueHasTheHashOfTheSentOne(t *testing.T) {
 	type column = sqlserver.UserColumn
 	for _, c := range []struct {
-		kind         invoice.Kind
+		kind         invoice.Column
 		has          column
 		sent, stored string
 	}{
-		{invoice.Text, column{Kind: "nchar", Length: 9}, "ab ", "ab       "},
-		{invoice.Flag, column{Kind: "char", Length: 1}, "Y", "Y"},
-		{invoice.Text, column{Kind: "nvarchar", Length: 9}, "ab ", "ab "},
+		{invoice.Column{Kind: invoice.Text}, column{Kind: "nchar", Length: 9}, "ab ", "ab       "},
+		{invoice.Column{Kind: invoice.Flag}, column{Kind: "char", Length: 1}, "Y", "Y"},
+		{invoice.Column{Kind: invoice.Text}, column{Kind: "nvarchar", Length: 9}, "ab ", "ab "},
 		{
-			invoice.Time,
+			invoice.Column{Kind: invoice.Time},
 			column{Kind: "datetime", Scale: 3},
 			"2025-12-17T16:30:15.123456Z",
 			"2025-12-17T16:30:15.123333Z",
 		},
 		// a reader may give whole ms
 		{
-			invoice.Time,
+			invoice.Column{Kind: invoice.Time},
 			column{Kind: "datetime", Scale: 3},
 			"2025-12-17T16:30:15.005000Z",
 			"2025-12-17T16:30:15.007000Z",
 		},
 		{
-			invoice.Time,
+			invoice.Column{Kind: invoice.Time},
 			column{Kind: "datetime", Scale: 3},
 			"2025-12-31T23:59:59.999999Z",
 			"2026-01-01T00:00:00.000000Z",
 		},
 		{
-			invoice.Time,
+			invoice.Column{Kind: invoice.Time},
 			column{Kind: "datetime2", Scale: 3},
 			"2025-12-17T16:30:15.123500Z",
 			"2025-12-17T16:30:15.124000Z",
 		},
 		{
-			invoice.Time,
+			invoice.Column{Kind: invoice.Time},
 			column{Kind: "datetimeoffset", Scale: 0},
 			"2025-12-17T16:30:15.500000Z",
 			"2025-12-17T16:30:16.000000Z",
 		},
 		{
-			invoice.Time,
+			invoice.Column{Kind: invoice.Time},
 			column{Kind: "datetime2", Scale: 7},
 			"2025-12-17T16:30:15.123456Z",
 			"2025-12-17T16:30:15.123456Z",
 		},
+		{
+			invoice.Column{Kind: invoice.Time, Local: true},
+			column{Kind: "datetime", Scale: 3},
+			"2025-12-31T23:59:59.999999",
+			"2026-01-01T00:00:00.000000",
+		},
+		{
+			invoice.Column{Kind: invoice.Time, Local: true},
+			column{Kind: "datetime2", Scale: 3},
+			"2025-12-17T16:30:15.123500",
+			"2025-12-17T16:30:15.124000",
+		},
+		{invoice.Column{Kind: invoice.Flag}, column{Kind: "char", Length: 3}, "NO", "NO "},
+		{invoice.Column{Kind: invoice.Flag}, column{Kind: "bit"}, "1", "1"},
 	} {
 		require.Equal(t, sqlserver.Stored(c.kind, c.has, c.stored), sqlserver.Stored(c.kind, c.has, c.sent), "%+v", c)
 	}
 	different := [][2]string{{"ab", "ab "}, {"2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123457Z"}}
-	require.NotEqual(t, sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][0]),
-		sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][1]))
-	require.NotEqual(t, sqlserver.Stored(invoice.Time, column{Kind: "datetime2", Scale: 6}, different[1][0]),
-		sqlserver.Stored(invoice.Time, column{Kind: "datetime2", Scale: 6}, different[1][1]))
+	require.NotEqual(t, sqlserver.Stored(invoice.Column{Kind: invoice.Text}, column{Kind: "varchar"}, different[0][0]),
+		sqlserver.Stored(invoice.Column{Kind: invoice.Text}, column{Kind: "varchar"}, different[0][1]))
+	require.NotEqual(t, sqlserver.Stored(invoice.Column{Kind: invoice.Time}, column{Kind: "datetime2", Scale: 6}, different[1][0]),
+		sqlserver.Stored(invoice.Column{Kind: invoice.Time}, column{Kind: "datetime2", Scale: 6}, different[1][1]))
+}
+
+func TestWhichColumnsTakeAValue(t *testing.T) {
+	type column = sqlserver.UserColumn
+	flag := func(yes, no string, n int) invoice.Column {
+		return invoice.Column{Source: invoice.FromDocument, Kind: invoice.Flag, Flags: [2]string{yes, no}, Max: n}
+	}
+	moment := invoice.Column{Source: invoice.FromDocument, Kind: invoice.Time}
+	local := moment
+	local.Local = true
+	wide := invoice.Column{Source: invoice.FromDocument, Kind: invoice.Text, Max: 4001}
+	keeps := invoice.Column{Table: invoice.Detail, Source: invoice.FromDocument, Kind: invoice.Text, Max: 5, Keep: true}
+	inserted := keeps
+	inserted.Table = invoice.Tracking
+	constant := invoice.Column{Source: invoice.FromMapping, Kind: invoice.Text, Max: 5}
+	exact := invoice.Column{Source: invoice.FromDocument, Kind: invoice.Decimal, Precision: 5, Scale: 4}
+	exactKeeps := exact
+	exactKeeps.Keep = true
+	never := column{Kind: "nvarchar", Length: 5, NotNull: true}
+	for _, c := range []struct {
+		of   invoice.Column
+		has  column
+		want string
+	}{
+		{flag("1", "0", 1), column{Kind: "bit"}, ""},
+		{flag("0", "1", 1), column{Kind: "bit"}, ""},
+		{flag("1", "0", 1), column{Kind: "char", Length: 1}, ""},
+		{flag("1", "0", 1), column{Kind: "int"}, "expected bit or wider, found int"},
+		{flag("1", "0", 1), column{Kind: "tinyint"}, "expected bit or wider, found tinyint"},
+		{flag("Y", "N", 1), column{Kind: "bit"}, "expected nvarchar(1) or wider, found bit"},
+		{flag("1", "2", 1), column{Kind: "bit"}, "expected nvarchar(1) or wider, found bit"},
+		{flag("YES", "NO", 3), column{Kind: "char", Length: 3}, ""},
+		{flag("YES", "NO", 3), column{Kind: "char", Length: 2}, "expected nvarchar(3) or wider, found char(2)"},
+		{moment, column{Kind: "datetimeoffset", Scale: 7}, ""},
+		{local, column{Kind: "datetime", Scale: 3}, ""},
+		{local, column{Kind: "datetime2", Scale: 7}, ""},
+		{local, column{Kind: "datetimeoffset", Scale: 7}, "expected datetime2(6) or wider, found datetimeoffset(7)"},
+		{wide, column{Kind: "nvarchar", Length: -1}, ""},
+		{wide, column{Kind: "nvarchar", Length: 4000}, "expected nvarchar(max) or wider, found nvarchar(4000)"},
+		{keeps, never, ""},
+		{inserted, never, "expected a column that takes NULL"},
+		{constant, never, ""},
+		{exact, column{Kind: "decimal", Precision: 20, Scale: 13}, ""},
+		{exactKeeps, column{Kind: "decimal", Precision: 20, Scale: 12}, ""},
+		{exactKeeps, column{Kind: "decimal", Precision: 20, Scale: 13}, "expected decimal(5, 4) or wider"},
+	} {
+		differences, _ := sqlserver.Checked(c.of, c.has)
+		if c.want == "" {
+			require.Empty(t, differences)
+			continue
+		}
+		require.Len(t, differences, 1, "%+v", c)
+		require.Contains(t, differences[0], c.want)
+	}
+}
+
+func TestAValueIsReadInItsColumnsForm(t *testing.T) {
+	at := time.Date(2025, 11, 2, 1, 30, 15, 123456000, time.UTC)
+	for _, c := range []struct {
+		of    invoice.Column
+		found any
+		want  string
+	}{
+		{invoice.Column{Kind: invoice.Flag, Flags: [2]string{"1", "0"}}, true, "1"},
+		{invoice.Column{Kind: invoice.Flag, Flags: [2]string{"1", "0"}}, false, "0"},
+		{invoice.Column{Kind: invoice.Time}, at, "2025-11-02T01:30:15.123456Z"},
+		{invoice.Column{Kind: invoice.Time, Local: true}, at, "2025-11-02T01:30:15.123456"},
+	} {
+		v, err := sqlserver.Canonical(c.of, c.found)
+		require.NoError(t, err)
+		require.Equal(t, invoice.Of(c.want), v)
+	}
 }

@@ -19,6 +19,12 @@ var sampleSchema string
 func columnType(c invoice.Column) (string, error) {
 	switch c.Kind {
 	case invoice.Text, invoice.Flag:
+		switch {
+		case inBit(c):
+			return "bit", nil
+		case c.Max > maxFixedText:
+			return "nvarchar(max)", nil
+		}
 		return fmt.Sprintf("nvarchar(%d)", c.Max), nil
 	case invoice.Integer:
 		return "bigint", nil
@@ -28,6 +34,11 @@ func columnType(c invoice.Column) (string, error) {
 		return "datetime2(6)", nil
 	}
 	return "", fmt.Errorf("column %s.%s: no SQL type for kind %q", c.Table, c.Name, c.Kind)
+}
+
+// inBit reports whether a column is a flag that a bit holds.
+func inBit(c invoice.Column) bool {
+	return c.Kind == invoice.Flag && (c.Flags == [2]string{"1", "0"} || c.Flags == [2]string{"0", "1"})
 }
 
 // CreateSampleSchema makes samples of IVCE_DTL and IVCE_TRKG_MSTR for tests and trials; every deployment has its own.

@@ -266,7 +266,7 @@ HAVING MAX(CASE WHEN k.key_ordinal = 1 THEN COL_NAME(k.object_id, k.column_id) E
 	}
 	f.differ(
 		"%s.%s: expected a primary key or unique index on it alone, or on it and the table's partition column, which each write must set: "+
-			"a column of docs/rules.md but the status; found none (fix: CREATE UNIQUE INDEX ux_%s ON %s (%s))",
+			"a column of the mapping but the status; found none (fix: CREATE UNIQUE INDEX ux_%s ON %s (%s))",
 		name, key.name, key.name, name, key.name)
 	return nil
 }
@@ -274,7 +274,7 @@ HAVING MAX(CASE WHEN k.key_ordinal = 1 THEN COL_NAME(k.object_id, k.column_id) E
 // setByEachWrite reports whether each write and rewrite of content sets a column of a table.
 func (s *Store) setByEachWrite(table invoice.Table, column string) bool {
 	return slices.ContainsFunc(s.tables.mapping.Columns(), func(c invoice.Column) bool {
-		return c.Table == table && strings.EqualFold(c.Name, column) && !c.Status
+		return c.Table == table && strings.EqualFold(c.Name, column) && !c.Status && !c.Keep
 	})
 }
 

@@ -47,7 +47,7 @@ func TestTheCheckNamesEveryDifferenceAndItsFix(t *testing.T) {
 		"4 differences",
 		"dbo.IVCE_DTL: expected a column UPC_CD nvarchar(20), found none",
 		"ALTER TABLE dbo.IVCE_DTL ADD UPC_CD nvarchar(20) NULL",
-		"dbo.IVCE_TRKG_MSTR: expected a column MFR_STG_NM", "COLUMN_NAMES",
+		"dbo.IVCE_TRKG_MSTR: expected a column MFR_STG_NM", "MAPPING",
 		"dbo.IVCE_DTL.CLN_MFR_AI_NM: expected nvarchar(255) or wider, found nvarchar(100)",
 		"dbo.IVCE_TRKG_MSTR.must: expected that a row can be inserted without it",
 	} {

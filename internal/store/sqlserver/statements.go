@@ -78,8 +78,10 @@ func heartbeatSteps() []string {
 
 // stagedColumn is one column of the mapping for the templates.
 type stagedColumn struct {
-	// Name is the quoted column of the user's table; Staged is the column of the staged line.
-	Name, Staged string
+	// Name is the quoted column of the user's table; Staged is the column of the staged line. Beside is Staged beside
+	// Name in one expression: two columns of different collations give a text without one, which the server may refuse
+	// (Msg 457).
+	Name, Staged, Beside string
 	// Label is the column's name in an answer: c0, c1, ... in the order of the column table. The names of a table and
 	// a column would together be longer than a name may be.
 	Label string
@@ -120,6 +122,9 @@ type templateData struct {
 	RewriteSlots []stagedSlot
 }
 
+// stagedScale is the digits after the point of a staged decimal.
+const stagedScale = 12
+
 // maxFixedText is the greatest length of nvarchar(n).
 const maxFixedText = 4000
 
@@ -136,7 +141,7 @@ func stagedType(s shared.Slot) (string, error) {
 	case invoice.Integer:
 		return "bigint", nil
 	case invoice.Decimal:
-		return "decimal(38, 12)", nil
+		return fmt.Sprintf("decimal(38, %d)", stagedScale), nil
 	case invoice.Time:
 		return "datetime2(7)", nil
 	}
@@ -173,6 +178,10 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		s := stagedColumn{
 			Name: quote(c.Name), Staged: of[i], Label: fmt.Sprintf("c%d", i),
 			InDetail: c.Table == invoice.Detail, IsStatus: c.Status, Keep: c.Keep,
+		}
+		s.Beside = "s." + s.Staged
+		if c.Kind == invoice.Text || c.Kind == invoice.Flag {
+			s.Beside += " COLLATE DATABASE_DEFAULT"
 		}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)

@@ -7,8 +7,8 @@ IF @content > 0 OR @expected = 0
         SET{{range $n, $c := .Detail}}{{if $n}},{{end}}
             {{$c.Name}} = {{if and $.Rewrite $c.IsStatus}}CASE
                 WHEN s.keep_status = 1 THEN d.{{$c.Name}}
-                ELSE s.{{$c.Staged}}
-            END{{else if $c.Keep}}COALESCE(s.{{$c.Staged}}, d.{{$c.Name}}){{else}}s.{{$c.Staged}}{{end}}{{end}}
+                ELSE {{$c.Beside}}
+            END{{else if $c.Keep}}COALESCE({{$c.Beside}}, d.{{$c.Name}}){{else}}s.{{$c.Staged}}{{end}}{{end}}
         FROM #line AS s
         INNER JOIN {{.DetailTable}} AS d ON d.{{.DetailKey}} = s.detail_id
         WHERE{{if .Rewrite}}

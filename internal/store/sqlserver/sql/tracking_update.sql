@@ -8,8 +8,8 @@ IF @content > 0 OR @expected = 0
         SET{{range $n, $c := .Tracking}}{{if $n}},{{end}}
             {{$c.Name}} = {{if and $.Rewrite $c.IsStatus}}CASE
                 WHEN s.keep_status = 1 THEN t.{{$c.Name}}
-                ELSE s.{{$c.Staged}}
-            END{{else if $c.Keep}}COALESCE(s.{{$c.Staged}}, t.{{$c.Name}}){{else}}s.{{$c.Staged}}{{end}}{{end}}
+                ELSE {{$c.Beside}}
+            END{{else if $c.Keep}}COALESCE({{$c.Beside}}, t.{{$c.Name}}){{else}}s.{{$c.Staged}}{{end}}{{end}}
         FROM #line AS s
         INNER JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id
         WHERE{{if .Rewrite}}

@@ -367,7 +367,7 @@ BEGIN
                     [ITM_AI_LDSC] = s.d5,
                     [IVCE_LNE_STAT] = CASE
                         WHEN s.keep_status = 1 THEN d.[IVCE_LNE_STAT]
-                        ELSE s.d6
+                        ELSE s.d6 COLLATE DATABASE_DEFAULT
                     END,
                     [DATA_VRFN_IND] = s.d7,
                     [WEB_SRCH_URL] = s.d8,
@@ -440,7 +440,7 @@ BEGIN
                     [ITM_AI_LDSC] = s.d5,
                     [IVCE_LNE_STAT] = CASE
                         WHEN s.keep_status = 1 THEN t.[IVCE_LNE_STAT]
-                        ELSE s.d6
+                        ELSE s.d6 COLLATE DATABASE_DEFAULT
                     END,
                     [MFR_CNFDC_SCR] = s.d9,
                     [PRT_NUM_CNFDC_SCR] = s.d10,
