@@ -26,7 +26,7 @@ type SinkHarness struct {
 	Sink commit.Sink
 	Rows func(sysName string, keptDays int) reconcile.Rows
 	// Under is the port over the same tables by another mapping, of which each column is one of the mapping in use.
-	Under func(t testing.TB, m *invoice.Mapping) commit.Sink
+	Under func(t testing.TB, m *invoice.Mapping) Store
 	// AddLines makes rows in IVCE_DTL with NULL in every column of ours.
 	AddLines func(t testing.TB, lines ...int64)
 	// Row reads what the user's tables hold for a line.
@@ -90,6 +90,12 @@ type SinkHarness struct {
 	// LoseReply makes the next request that commits lose its acknowledgement: Apply answers infrastructure, and the
 	// rows are there. It may be called while requests are under way.
 	LoseReply func(t testing.TB)
+}
+
+// Store is a sink with its reconcile.Rows.
+type Store interface {
+	commit.Sink
+	ReconcileRows(sysName string, keptDays int) reconcile.Rows
 }
 
 // The statements between which something may happen, as every SQL adapter names them.
@@ -179,7 +185,7 @@ func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 func sinkCases() []sinkCase {
 	return slices.Concat(verdictCases(), versionCases(), markCases(), lineCases(), valueCases(), widthCases(),
 		previewCases(), faultCases(), replyCases(), schemaCases(), lockCases(), raceCases(), parallelCases(),
-		historyCases(), heartbeatCases(), rewriteCases(), releaseCases())
+		historyCases(), heartbeatCases(), rewriteCases(), releaseCases(), keepCases())
 }
 
 // TestBisect runs the real use case (commit.Commit) over an implementation of commit.Sink and documents in memory: bad

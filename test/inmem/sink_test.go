@@ -30,7 +30,7 @@ func harness(testing.TB) conformance.SinkHarness {
 	return conformance.SinkHarness{
 		Engine: "in memory",
 		Sink:   sink, Rows: s.ReconcileRows,
-		Under:    func(_ testing.TB, m *invoice.Mapping) commit.Sink { return s.Under(m) },
+		Under:    func(_ testing.TB, m *invoice.Mapping) conformance.Store { return s.Under(m) },
 		AddLines: func(_ testing.TB, lines ...int64) { s.AddLines(lines...) },
 		Row: func(_ testing.TB, line int64) conformance.SinkRow {
 			l, ok := s.Line(line)

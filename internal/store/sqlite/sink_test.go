@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
@@ -77,7 +76,7 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHa
 	return conformance.SinkHarness{
 		Engine: d.version(t),
 		Sink:   sink, Rows: s.ReconcileRows,
-		Under: func(t testing.TB, m *invoice.Mapping) commit.Sink {
+		Under: func(t testing.TB, m *invoice.Mapping) conformance.Store {
 			t.Helper()
 			u := openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout, Mapping: m})
 			require.NoError(t, u.Migrate(t.Context()))

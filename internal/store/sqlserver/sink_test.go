@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
@@ -94,7 +93,7 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 	return conformance.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
 		Sink: h.sink, Rows: d.store.ReconcileRows,
-		Under: func(t testing.TB, m *invoice.Mapping) commit.Sink {
+		Under: func(t testing.TB, m *invoice.Mapping) conformance.Store {
 			t.Helper()
 			s := openUnder(t, d.dsn, m)
 			require.NoError(t, s.Migrate(t.Context()))
