@@ -113,6 +113,17 @@ func (m *Mapping) Recipe(version int, lines []string) (Recipe, bool) {
 	return r, len(lines) > 0
 }
 
+// Lacks names the columns of an earlier version (TABLE.COLUMN) that do not stand unchanged in the mapping.
+func (m *Mapping) Lacks(lines []string) (columns []string) {
+	for _, line := range lines {
+		var c recordedColumn
+		if err := json.Unmarshal([]byte(line), &c); err != nil || !slices.Contains(m.Lines(), line) {
+			columns = append(columns, string(c.Table)+"."+c.Name)
+		}
+	}
+	return columns
+}
+
 // Version is the version whose hashes the recipe makes.
 func (r Recipe) Version() int { return r.version }
 

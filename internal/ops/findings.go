@@ -88,7 +88,7 @@ func (o *Ops) FindingList(ctx context.Context, q FindingQuery) (page FindingPage
 		if n := len(found); n == q.Limit && q.Finding == "" {
 			page.Next = findingPage(found[n-1].Key)
 		}
-		page.Found, err = o.countFindings(ctx, s.Findings)
+		page.Found, err = o.countFindings(ctx, s)
 		return err
 	})
 	page.Findings, page.Found = present(page.Findings), o.localFound(page.Found)

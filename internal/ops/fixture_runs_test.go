@@ -29,6 +29,9 @@ type runs struct {
 	unfit error
 	// kinds replaces the kinds of the product unless nil.
 	kinds run.KindTable
+	// mapping is that of the database, and mappings are those that migrations chose.
+	mapping  *invoice.Mapping
+	mappings map[int][]string
 }
 
 func newRuns(t *testing.T) *runs {
@@ -61,7 +64,8 @@ func (r *runs) renew() {
 			return ops.Stores{
 				Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink},
 				Executor: r.executor(), Findings: r.store.Findings(r.sink.Sink), Rows: r.sink.ReconcileRows("web", 0),
-				Preview: r.preview, Check: r.check,
+				Preview: r.preview, Check: r.check, Mapping: r.mapping,
+				Mappings: func(context.Context) (map[int][]string, error) { return r.mappings, nil },
 			}, nil
 		},
 		RunQueue: r.queue, Evidence: r.evidence, Creator: r.docs,

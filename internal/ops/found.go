@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ type Found struct {
 	Edited int `json:"edited"`
 	// NewEdits are those of Edited that the last completed comparison was the first to find.
 	NewEdits int `json:"edited_new,omitempty"`
+	// NotComparable says of which mappings the last completed comparison found lines that the one in use cannot
+	// compare, and what makes them comparable.
+	NotComparable []string `json:"not_comparable,omitempty"`
 	// Comparison is the last one that ended well and named no documents, and ComparedAt when it began; both empty when
 	// there is none.
 	Comparison string    `json:"comparison,omitempty"`
@@ -68,7 +72,7 @@ func (o *Ops) countedFindings(ctx context.Context) (found *Found, unknown string
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
 	err := o.withStores(ctx, func(ctx context.Context, s Stores) error {
-		f, err := o.countFindings(ctx, s.Findings)
+		f, err := o.countFindings(ctx, s)
 		found = &f
 		return err
 	})
@@ -79,9 +83,9 @@ func (o *Ops) countedFindings(ctx context.Context) (found *Found, unknown string
 }
 
 // countFindings counts the findings as of now.
-func (o *Ops) countFindings(ctx context.Context, s FindingStore) (f Found, err error) {
+func (o *Ops) countFindings(ctx context.Context, s Stores) (f Found, err error) {
 	f = Found{At: o.o.Now().UTC()}
-	if f.Classes, err = s.Counts(ctx); err != nil {
+	if f.Classes, err = s.Findings.Counts(ctx); err != nil {
 		return Found{}, err
 	}
 	f.Classes = present(f.Classes)
@@ -96,14 +100,17 @@ func (o *Ops) countFindings(ctx context.Context, s FindingStore) (f Found, err e
 			f.Edited = c.Findings
 		}
 	}
-	last, there, err := s.Last(ctx)
+	last, there, err := s.Findings.Last(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	if there {
 		f.Comparison, f.ComparedAt, f.NewEdits = last.ID, last.BegunAt.UTC(), last.Counts[reconcile.NewEdits]
+		if f.NotComparable, err = s.notComparable(ctx, last.Versions()); err != nil {
+			return Found{}, err
+		}
 	}
-	open, there, err := s.Next(ctx)
+	open, there, err := s.Findings.Next(ctx)
 	if err != nil {
 		return Found{}, err
 	}
@@ -113,6 +120,38 @@ func (o *Ops) countFindings(ctx context.Context, s FindingStore) (f Found, err e
 	return f, nil
 }
 
+// notComparable says what makes lines comparable that other mappings wrote. lines counts them by version.
+func (s Stores) notComparable(ctx context.Context, lines map[int]int) (says []string, err error) {
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	recorded, err := s.Mappings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, version := range slices.Sorted(maps.Keys(lines)) {
+		why := "no migration recorded its columns"
+		if its, known := recorded[version]; known {
+			lacks := s.Mapping.Lacks(its)
+			more := ""
+			if n := len(lacks) - columnsNamed; n > 0 {
+				lacks, more = lacks[:columnsNamed], fmt.Sprintf(" and %d more", n)
+			}
+			why = fmt.Sprintf("its columns %s%s are not in the mapping in use: put them back", strings.Join(lacks, ", "), more)
+			if len(lacks) == 0 {
+				why = "the next comparison can compare them"
+			}
+		}
+		n := lines[version]
+		says = append(says, fmt.Sprintf("%d %s of mapping %d: %s, or `reindex --not-comparable` writes them", n,
+			Plural(n, "line", "lines"), version, why))
+	}
+	return says, nil
+}
+
+// columnsNamed bounds the columns that one sentence names.
+const columnsNamed = 5
+
 // localFound converts times to the deployment's zone, and describes the findings.
 func (o *Ops) localFound(f Found) Found {
 	f.At, f.ComparedAt, f.MovedAt = o.in(f.At), o.in(f.ComparedAt), o.in(f.MovedAt)
@@ -120,7 +159,8 @@ func (o *Ops) localFound(f Found) Found {
 	for i, c := range f.Classes {
 		f.Classes[i].First = o.in(c.First)
 	}
-	if f.Says = o.foundSays(f); f.Comparing != "" {
+	f.Says = strings.Join(append([]string{o.foundSays(f)}, f.NotComparable...), "; not comparable: ")
+	if f.Comparing != "" {
 		f.Says += fmt.Sprintf("; comparison %s goes on: %s", f.Comparing, f.Progress)
 	}
 	return f

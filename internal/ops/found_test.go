@@ -2,14 +2,18 @@ package ops_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/test/mapping"
 )
 
 // attends reports whether a status asks for attention because of findings.
@@ -36,6 +40,50 @@ func TestTheStatusSaysWhetherSQLEqualsCosmos(t *testing.T) {
 		"1 open (1 row_missing); people edited 2 lines, 1 of them since the comparison before, as of 2025-12-18T11:00:00-06:00", says())
 	require.Equal(t,
 		"SQL does not equal Cosmos: 1 open finding (1 row_missing), as of 2025-12-18T11:00:00-06:00", attends(r.tick()))
+}
+
+// Lines that another mapping wrote say what makes them comparable.
+func TestTheStatusSaysWhyLinesAreNotComparable(t *testing.T) {
+	other := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Column("UPC_CD")["from"] = "process_output.upc_code"
+	})
+	many := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		for _, c := range tables[invoice.Tracking].Columns {
+			c["name"] = fmt.Sprint("OLD_", c["name"])
+		}
+	})
+	r := newRuns(t)
+	r.mappings = map[int][]string{other.Version(): other.Lines(), many.Version(): many.Lines(), 9: r.mapping.Lines()}
+	f := r.store.Findings(nil)
+	c := reconcile.Comparison{ID: "night", By: "ann", Why: "x"}
+	require.True(t, must(f.Begin(t.Context(), c))(t))
+	c.Ended, c.Counts = true, map[reconcile.Class]int{reconcile.NotComparable: 25}
+	for version, n := range map[int]int{other.Version(): 12, many.Version(): 1, 9: 1, 8: 2} {
+		c.Counts[reconcile.NotComparable+reconcile.Class(fmt.Sprint("/", version))] = n
+	}
+	require.NoError(t, f.Save(t.Context(), c, nil, nil))
+	says := r.tick().Counts.Findings.Says
+	writes := "or `reindex --not-comparable` writes them"
+	for _, want := range []string{
+		fmt.Sprintf("; not comparable: 12 lines of mapping %d: its columns IVCE_DTL.UPC_CD are not in the mapping in use: "+
+			"put them back, %s", other.Version(), writes),
+		fmt.Sprintf("1 line of mapping %d: its columns IVCE_TRKG_MSTR.OLD_", many.Version()),
+		fmt.Sprintf(" and %d more are not in", len(many.Columns())-len(detailColumns(many))-5),
+		"1 line of mapping 9: the next comparison can compare them, " + writes,
+		"2 lines of mapping 8: no migration recorded its columns, " + writes,
+	} {
+		require.Contains(t, says, want)
+	}
+	require.Equal(t, 4, strings.Count(says, "not comparable: "), "adopted lines are none of them: %s", says)
+}
+
+func detailColumns(m *invoice.Mapping) (all []invoice.Column) {
+	for _, c := range m.Columns() {
+		if c.Table == invoice.Detail {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // One that goes on for days tells how far it is.

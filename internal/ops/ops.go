@@ -51,9 +51,11 @@ type Stores struct {
 	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure,
 	// throttled, quota.
 	Check func(ctx context.Context) error
-	// Preview is commit.Sink.Apply in mode preview. Mapping is that of its statements.
-	Preview func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error)
-	Mapping *invoice.Mapping
+	// Preview is commit.Sink.Apply in mode preview. Mapping is that of its statements. Mappings are the lines
+	// (invoice.Mapping.Lines) of each that a migration chose, by its version.
+	Preview  func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error)
+	Mapping  *invoice.Mapping
+	Mappings func(ctx context.Context) (map[int][]string, error)
 }
 
 // Ports are the dependencies of Ops.

@@ -1,6 +1,10 @@
 package reconcile
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Class says how something that was compared is: a finding, or one of the classes that are only counted.
 type Class string
@@ -30,7 +34,8 @@ const (
 	Consistent Class = "consistent"
 	// Reviewed: only the status differs; that is the stewards' work.
 	Reviewed Class = "reviewed"
-	// NotComparable: the ledger does not say what was written: an adopted line, or one of another HashVersion.
+	// NotComparable: the ledger does not say what was written: an adopted line, or one of a HashVersion that the mapping
+	// in use cannot compare. Comparison.Versions has the latter.
 	NotComparable Class = "not_comparable"
 	// Archived: the line's row is gone, and it was written longer ago than the user keeps rows.
 	Archived Class = "archived"
@@ -49,6 +54,14 @@ func FindingClasses() []Class { return classesThat(func(m Meaning) bool { return
 
 // MendedClasses returns those of FindingClasses that the night writes again.
 func MendedClasses() []Class { return classesThat(func(m Meaning) bool { return m.Mends != "" }) }
+
+// notComparableOf is the class that counts the lines of a HashVersion.
+func notComparableOf(version int) Class { return NotComparable + Class("/"+strconv.Itoa(version)) }
+
+// again reports whether what the class counts is counted in another class, too.
+func (c Class) again() bool {
+	return c == NewEdits || c == Unlisted || strings.HasPrefix(string(c), string(NotComparable)+"/")
+}
 
 func classesThat(is func(Meaning) bool) (classes []Class) {
 	for _, m := range Meanings() {

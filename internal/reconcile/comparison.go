@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -68,7 +70,7 @@ func (c Comparison) Progress() string {
 	}
 	n := 0
 	for class, counted := range c.Counts {
-		if class != NewEdits && class != Unlisted { // they are counted in their class, too
+		if !class.again() {
 			n += counted
 		}
 	}
@@ -77,6 +79,18 @@ func (c Comparison) Progress() string {
 		says += fmt.Sprintf(", the ledger up to line %d", at.After)
 	}
 	return says
+}
+
+// Versions counts the lines that are NotComparable because of their HashVersion, by it.
+func (c Comparison) Versions() map[int]int {
+	lines := map[int]int{}
+	for class, n := range c.Counts {
+		_, text, _ := strings.Cut(string(class), string(NotComparable)+"/")
+		if version, err := strconv.Atoi(text); err == nil {
+			lines[version] = n
+		}
+	}
+	return lines
 }
 
 // names reports whether it compares the documents that it names, and nothing else.

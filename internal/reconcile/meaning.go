@@ -75,7 +75,7 @@ func Meanings() []Meaning {
 		},
 		{
 			Class: NotComparable,
-			Means: "the ledger does not say what was written: an adopted line, or one of another hash version",
+			Means: "the ledger does not say what was written: an adopted line, or one of a mapping whose columns are not all in the one in use; `sqlwriterctl status` names both",
 			Do:    "nothing. It becomes comparable when it is written again (docs/adr/0031-rewrites-respect-people.md has the price)",
 		},
 		{

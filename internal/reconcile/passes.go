@@ -158,7 +158,11 @@ func (w *oneStep) rows(ctx context.Context) (stepped, error) {
 	done := w.take(ctx, all)
 	done.counts[Consistent] += scanned.Same
 	done.counts[Reviewed] += scanned.Reviewed
-	done.counts[NotComparable] += scanned.NotComparable
+	for version, n := range scanned.NotComparable {
+		if done.counts[NotComparable] += n; version != 0 {
+			done.counts[notComparableOf(version)] += n
+		}
+	}
 	done.counts[Archived] += scanned.Archived
 	if scanned.More {
 		done.next = &position{After: scanned.Last}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
@@ -474,6 +475,28 @@ func TestWhatIsImpossibleIsToldAndTheRestIsCompared(t *testing.T) {
 	require.Contains(t, log.String(), `"event":"comparison_impossible"`)
 	require.Contains(t, log.String(), `"event":"comparison_ended"`)
 	require.Contains(t, log.String(), `"edited_new":2`, "how many people edited since the last one is told")
+}
+
+// What cannot be compared is counted by the version that wrote it, so that people learn what makes it comparable.
+func TestLinesOfOtherVersionsAreCountedByVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.consistent(9)
+	versions := map[int64]int{1: 7, 2: 7, 3: 8, 4: adopt.Unproven}
+	for line, version := range versions {
+		e, _ := w.sink.Entry(line)
+		if e.HashVersion = version; version == adopt.Unproven {
+			e.Outcome, e.DetailHash, e.TrackingHash = inmem.OutcomeAdopted, "", ""
+		}
+		w.sink.SetEntry(line, e)
+	}
+	first := w.night()
+	require.Equal(t, map[int]int{7: 2, 8: 1}, first.Versions())
+	second := w.compare(false)
+	require.Equal(t, 4, second.Counts[reconcile.NotComparable], "adopted lines, too")
+	require.Equal(t, first.Versions(), second.Versions(), "each comparison counts all of them")
+	second.Position = ""
+	require.Contains(t, second.Progress(), ", 12 lines and documents compared", "each line once")
 }
 
 // A document may name more lines than one request reads.

@@ -33,10 +33,12 @@ type Scanned struct {
 	// Without a row it is the id after. More is false if fewer rows than the limit were left.
 	Last int64
 	More bool
-	// Same, Reviewed and NotComparable count lines of the environment whose rows are there and RowsSame, RowsReviewed,
-	// RowsUnknown, and Archived those that are RowsArchived. A line with a failure mark counts as the same: nothing but
-	// its status was written, and stewards change that.
-	Same, Reviewed, NotComparable, Archived int
+	// Same, Reviewed and Archived count lines of the environment that are RowsSame, RowsReviewed, RowsArchived. A line
+	// with a failure mark counts as the same: nothing but its status was written, and stewards change that.
+	Same, Reviewed, Archived int
+	// NotComparable counts those that are RowsUnknown by the HashVersion of their ledger row; those without hashes of
+	// their rows, such as adopted ones, are 0's.
+	NotComparable map[int]int
 	// Differ are the ids of the others.
 	Differ []int64
 	// Documents are all lines of the environment, by the id of the document that the ledger row names.

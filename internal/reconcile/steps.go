@@ -191,8 +191,9 @@ func (r *Reconcile) step(ctx context.Context, c Comparison, remembered *changes)
 		counts = map[Class]int{}
 	}
 	for class, n := range done.counts {
-		counts[class] += n
-		compared += n
+		if counts[class] += n; !class.again() {
+			compared += n
+		}
 	}
 	c.Counts = counts
 	if err == nil {

@@ -49,7 +49,14 @@ func (r rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 			if r.s.ledger[id].Outcome == OutcomeFailed {
 				out.Same++
 			} else {
-				out.NotComparable++
+				version := r.s.ledger[id].HashVersion
+				if r.s.ledger[id].DetailHash == "" {
+					version = 0
+				}
+				if out.NotComparable == nil {
+					out.NotComparable = map[int]int{}
+				}
+				out.NotComparable[version]++
 			}
 		case reconcile.RowsArchived:
 			out.Archived++

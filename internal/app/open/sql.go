@@ -32,6 +32,7 @@ type Store interface {
 	// Migrate also chooses the store's mapping; ChosenMapping is the version and the lines of the last one (0: none).
 	Migrate(ctx context.Context) error
 	ChosenMapping(ctx context.Context) (version int, lines []string, err error)
+	Mappings(ctx context.Context) (map[int][]string, error)
 	MigrationStatus(ctx context.Context) ([]migration.State, error)
 	// Ping connects. Check connects and verifies that the tables fit the statements.
 	Ping(ctx context.Context) error
@@ -105,6 +106,7 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d},
 		Executor: run.NewExecutor(p, o),
 		Findings: d.Findings(o.SysName), Rows: d.ReconcileRows(o.SysName, 0), Mapping: d.Mapping,
+		Mappings: d.Mappings,
 		Check: func(ctx context.Context) error {
 			if err := d.Check(ctx); err != nil {
 				return err

@@ -16,12 +16,20 @@ type Recipes map[int]*invoice.Recipe
 func ReadRecipes(ctx context.Context, db *sql.DB, table string, m *invoice.Mapping) (r Recipes, err error) {
 	own, _ := m.Recipe(m.Version(), nil)
 	r = Recipes{m.Version(): &own}
-	err = eachMapping(ctx, db, table, func(version int, lines []string) {
+	all, err := Mappings(ctx, db, table)
+	for version, lines := range all {
 		if recipe, ok := m.Recipe(version, lines); ok {
 			r[version] = &recipe
 		}
-	})
+	}
 	return r, err
+}
+
+// Mappings returns the lines of each version in the table.
+func Mappings(ctx context.Context, db *sql.DB, table string) (map[int][]string, error) {
+	all := map[int][]string{}
+	err := eachMapping(ctx, db, table, func(version int, lines []string) { all[version] = lines })
+	return all, err
 }
 
 func eachMapping(ctx context.Context, db *sql.DB, table string, each func(version int, lines []string)) error {

@@ -65,7 +65,7 @@ func (r Rows) Scan(ctx context.Context, after int64, limit int) (reconcile.Scann
 			if l.Ledger.Marked() {
 				scanned.Same++
 			} else {
-				scanned.NotComparable++
+				l.countIn(&scanned.NotComparable)
 			}
 		case reconcile.RowsArchived:
 			scanned.Archived++
@@ -209,6 +209,18 @@ func (l storedLine) state() reconcile.RowState {
 		return reconcile.RowsReviewed
 	}
 	return reconcile.RowsSame
+}
+
+// countIn counts a line that is not comparable.
+func (l storedLine) countIn(versions *map[int]int) {
+	version := l.Ledger.HashVersion
+	if l.DetailHash == "" {
+		version = 0
+	}
+	if *versions == nil {
+		*versions = map[int]int{}
+	}
+	(*versions)[version]++
 }
 
 // reviewed reports a status that no document gives. The row hashes leave the status out.

@@ -51,6 +51,12 @@ func (s *Store) ChosenMapping(ctx context.Context) (version int, lines []string,
 	return version, lines, classifyDependency("sqlite: mappings", err)
 }
 
+// Mappings returns the lines of each mapping that a Migrate chose, by its version. Errors as ChosenMapping.
+func (s *Store) Mappings(ctx context.Context) (map[int][]string, error) {
+	all, err := shared.Mappings(ctx, s.reader, mappingTable)
+	return all, classifyDependency("sqlite: mappings", err)
+}
+
 // Migrate updates our tables (sqlwriter_*) in one transaction, and chooses the mapping of the store. It never changes the user's tables. Migrations only
 // expand, so older and newer builds work on the result, and a database may have more than this build knows. Errors by
 // kind: infrastructure, with code "migration_checksum" if a file that was run differs from this build's file.

@@ -75,6 +75,12 @@ func (s *Store) ChosenMapping(ctx context.Context) (version int, lines []string,
 	return version, lines, classifyDependency("sqlserver: mappings", err)
 }
 
+// Mappings returns the lines of each mapping that a Migrate chose, by its version. Errors as ChosenMapping.
+func (s *Store) Mappings(ctx context.Context) (map[int][]string, error) {
+	all, err := shared.Mappings(ctx, s.db, mappingTable)
+	return all, classifyDependency("sqlserver: mappings", err)
+}
+
 // Migrate updates schema sqlwriter and installs this build's procedures, in one transaction under a lock for
 // migrations. It chooses the mapping of the store, and never changes the user's tables.
 //
