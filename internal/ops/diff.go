@@ -8,6 +8,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 )
 
@@ -63,9 +64,8 @@ type ColumnDiff struct {
 }
 
 // diff compares documents with their lines, by previews. The documents of a preview are one request: a line goes to the
-// newest. lines selects the lines; nil means all. In mode rewrite the outcomes and values are those of a rewrite, as
-// far as a preview knows them: it does not compare a line that gets other content with the ledger. Errors as
-// commit.Sink.Apply.
+// newest. lines selects the lines; nil means all. In mode rewrite the outcomes and values are those of a rewrite. Errors
+// as commit.Sink.Apply.
 func (s Stores) diff(
 	ctx context.Context, mode commit.Mode, items []commit.Item, lines map[int64]bool,
 ) ([]DocumentDiff, error) {
@@ -80,16 +80,46 @@ func (s Stores) diff(
 		if err != nil {
 			return nil, err
 		}
+		present, err := s.present(ctx, mode, outcomes)
+		if err != nil {
+			return nil, err
+		}
 		for i, o := range outcomes {
-			diffs = append(diffs, s.documentDiff(mode, items[from+i], o, lines))
+			diffs = append(diffs, s.documentDiff(mode, items[from+i], o, lines, present))
 		}
 		from = to
 	}
 	return diffs, nil
 }
 
+// present reads the lines that a rewrite compares. They are read after the preview, so they may be newer.
+func (s Stores) present(
+	ctx context.Context, mode commit.Mode, outcomes []commit.DocumentOutcome,
+) (map[int64]reconcile.Line, error) {
+	if mode != commit.Rewrite {
+		return nil, nil
+	}
+	var ids []int64
+	for _, o := range outcomes {
+		for _, row := range o.Rows {
+			ids = append(ids, row.DetailID)
+		}
+	}
+	lines := map[int64]reconcile.Line{}
+	for some := range slices.Chunk(ids, reconcile.MaxLines) {
+		found, err := s.Rows.Lines(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range found {
+			lines[line.ID] = line
+		}
+	}
+	return lines, nil
+}
+
 func (s Stores) documentDiff(
-	mode commit.Mode, it commit.Item, o commit.DocumentOutcome, lines map[int64]bool,
+	mode commit.Mode, it commit.Item, o commit.DocumentOutcome, lines map[int64]bool, present map[int64]reconcile.Line,
 ) DocumentDiff {
 	d := DocumentDiff{ID: it.DocumentID, Lines: []LineDiff{}}
 	if mode == commit.Write {
@@ -116,15 +146,14 @@ func (s Stores) documentDiff(
 		}
 		if row.Before != nil {
 			after := row.Want
-			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeUnchanged {
-				line.Outcome, after = rewritten(s.Mapping, it, row, after)
-			}
-			if mode == commit.Rewrite && row.Verdict == invoice.OutcomeSuperseded && it.Released(row.DetailID) {
-				line.Outcome = invoice.OutcomeApplied // the plan has no release that a person's edit keeps back
+			if mode == commit.Rewrite {
+				after = s.rewritten(&line, it, row, present[row.DetailID])
 			}
 			line.Columns = columnDiffs(s.Mapping, row.Before, after)
 		}
-		line.Writes, line.Says = line.Outcome == invoice.OutcomeApplied, line.says(mode)
+		if line.Writes = line.Outcome == invoice.OutcomeApplied; line.Says == "" {
+			line.Says = line.says(mode)
+		}
 		d.Lines = append(d.Lines, line)
 	}
 	return d
@@ -150,38 +179,43 @@ func (l LineDiff) says(mode commit.Mode) string {
 		return fmt.Sprintf("it belongs to newer content, of %s: a %s leaves it alone", l.By, mode)
 	case invoice.OutcomeMissing:
 		return "IVCE_DTL has no row for it"
-	case invoice.OutcomeEdited:
-		return fmt.Sprintf("somebody edited it since it was written: a %s leaves it alone", mode)
 	case invoice.OutcomeNotComparable:
-		return "another build wrote it, and somebody may have edited it: only `reindex --not-comparable` writes it"
+		return "another mapping wrote it, and somebody may have edited it" + onlyTold
 	}
 	return "another line of the document keeps it back: IVCE_DTL has no row for that one"
 }
 
-// rewritten is what a rewrite comes to on a line of which the ledger has the document's content, and the line's values
-// after it.
-func rewritten(
-	m *invoice.Mapping, it commit.Item, row commit.RowOutcome, values []invoice.Value,
-) (invoice.Outcome, []invoice.Value) {
-	if it.Overwrites(row.DetailID) {
-		return invoice.OutcomeApplied, values
+// onlyTold ends the reason why a line is not comparable.
+const onlyTold = ": only `reindex --not-comparable` writes it"
+
+// rewritten sets what a rewrite comes to on a line, and gives the line's values after it. now is the line.
+func (s Stores) rewritten(l *LineDiff, it commit.Item, row commit.RowOutcome, now reconcile.Line) []invoice.Value {
+	released := row.Verdict == invoice.OutcomeSuperseded && it.Released(row.DetailID)
+	if !released && row.Verdict != invoice.OutcomeUnchanged && row.Verdict != invoice.OutcomeApplied {
+		return row.Want
 	}
+	if l.Outcome = invoice.OutcomeApplied; now.Ledger.Outcome == "" || now.Values == nil {
+		return row.Want
+	}
+	verdict, why := now.LeftAlone(it, s.Mapping.RowValues(it.Values, it.Main, row.DetailID))
+	switch verdict { //nolint:exhaustive // it gives no others
+	case invoice.OutcomeEdited:
+		l.Outcome, l.Says = verdict, why+": a rewrite leaves it alone"
+	case invoice.OutcomeNotComparable:
+		l.Outcome, l.Says = verdict, why+onlyTold
+	}
+	after := slices.Clone(row.Want)
 	tracked := false
-	for i, c := range m.Columns() {
+	for i, c := range s.Mapping.Columns() {
 		tracked = tracked || (c.Table == invoice.Tracking && !row.Before[i].Null)
 	}
-	detail, tracking := m.RowHashes(row.Before)
-	if wantDetail, wantTracking := m.RowHashes(values); detail != wantDetail ||
-		(tracked && tracking != wantTracking) {
-		return invoice.OutcomeEdited, values
-	}
-	values = slices.Clone(values)
-	for i, c := range m.Columns() {
-		if c.Status && (c.Table == invoice.Detail || tracked) {
-			values[i] = row.Before[i] // a rewrite keeps the status
+	for i, c := range s.Mapping.Columns() {
+		if c.Status && (c.Table == invoice.Detail || tracked) && row.Verdict == invoice.OutcomeUnchanged &&
+			!it.Overwrites(row.DetailID) {
+			after[i] = row.Before[i] // a rewrite keeps the status of a line that has the content
 		}
 	}
-	return invoice.OutcomeApplied, values
+	return after
 }
 
 func columnDiffs(m *invoice.Mapping, before, after []invoice.Value) []ColumnDiff {
@@ -223,7 +257,7 @@ func (o *Ops) rewriteDiff(
 			continue
 		}
 		it := commit.ItemOf(doc)
-		it.Overwrite, it.Releases = f.OverwriteEdits, f.Releases
+		it.Overwrite, it.NotComparable, it.Releases = f.OverwriteEdits, f.NotComparable, f.Releases
 		items = append(items, it)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {

@@ -8,11 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 // meddle changes a column of a line as another program does.
@@ -208,6 +211,57 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	require.Equal(t, "somebody edited it since it was written: a rewrite leaves it alone", res.Diffs[0].Lines[0].Says)
 	r.startHere(ops.StartRequest{Kind: run.Reindex, Why: "x", Findings: []reconcile.Class{reconcile.TrackingMissing}})
 	require.Equal(t, "edited since", r.makerOf(3))
+}
+
+// A column comes to the mapping. The dry run says what the rewrite then does with each line that was written without it.
+func TestADryRunOfLinesOfAnEarlierMapping(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(1, 2, 3, 4, 5)
+	earlier := mapping.Without(invoice.Detail, "UNSPSC_CD")
+	for line := int64(1); line <= 5; line++ {
+		r.put(result(line, "a", `{"status":"committed","outcome":"applied"}`))
+		raw := must(r.docs.Read(t.Context(), id(line)))(t)
+		doc := must(invoice.Reader{Mapping: earlier}.Read(raw, r.clock))(t)
+		_, err := r.sink.Under(earlier).Apply(t.Context(), []commit.Item{commit.ItemOf(doc)}, commit.Write,
+			breaker.Heartbeat{SysName: "web"})
+		require.NoError(t, err)
+	}
+	r.meddle(2, invoice.Detail, "CLN_MFR_AI_NM", "somebody's")
+	r.meddle(3, invoice.Detail, "UNSPSC_CD", "somebody's")
+	r.meddle(4, invoice.Detail, "UNSPSC_CD", "39131711")
+	e, _ := r.sink.Entry(5)
+	e.HashVersion++
+	r.sink.SetEntry(5, e)
+	const told = ": only `reindex --not-comparable` writes it"
+	for _, all := range []bool{false, true} {
+		request := ops.StartRequest{Kind: run.Reindex, DryRun: true, NotComparable: all}
+		for line := int64(1); line <= 5; line++ {
+			request.IDs = append(request.IDs, id(line))
+		}
+		lines := map[int64]ops.LineDiff{}
+		outcomes := map[invoice.Outcome]int{}
+		for _, d := range r.start(request).Diffs {
+			lines[d.Lines[0].Line] = d.Lines[0]
+			outcomes[d.Lines[0].Outcome]++
+		}
+		require.Equal(t, invoice.OutcomeEdited, lines[2].Outcome)
+		says := []string{lines[3].Says, lines[5].Says}
+		if all {
+			require.Equal(t, []string{"a rewrite changes 1 column", "a rewrite changes 1 column"}, says)
+		} else {
+			require.Equal(t, "a rewrite changes 1 column", lines[1].Says)
+			require.Equal(t, "39131711", *lines[1].Columns[0].After)
+			require.Nil(t, lines[1].Columns[0].Before)
+			require.Equal(t, []string{
+				"it has a value that somebody else wrote: its mapping did not have the column" + told,
+				"another mapping wrote it, and somebody may have edited it" + told,
+			}, says)
+		}
+		require.Empty(t, lines[4].Columns)
+		request.DryRun, request.Why = false, "the column is new"
+		require.Equal(t, outcomes, r.startHere(request).Progress.Stats.Outcomes, "the run does what the dry run said")
+	}
+	require.Equal(t, "somebody's", r.makerOf(2))
 }
 
 func TestADryRunNamesWhatAPersonRepaired(t *testing.T) {

@@ -168,7 +168,7 @@ func (o *Ops) previewNamed(ctx context.Context, of runPlan, p runPreview) error 
 		}
 	}
 	slices.SortFunc(p.NotTaken, func(a, b NotTaken) int { return cmp.Compare(a.ID, b.ID) })
-	if of.lines == nil {
+	if !of.kind.Rewrite {
 		return nil
 	}
 	var err error

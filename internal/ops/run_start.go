@@ -125,7 +125,8 @@ type Started struct {
 	First    []Match    `json:"first"`
 	// NotTaken are documents that a dry run names and the run would leave alone.
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
-	// Diffs say what a dry run for findings would do to their lines, of at most 20 documents.
+	// Diffs say what a kind that writes lines again would do to those of the findings or of the documents that a dry
+	// run names, of at most 20 documents.
 	Diffs []DocumentDiff `json:"diffs,omitempty"`
 	// Progress is the run as it was when this process had executed it for a while: a retry of few documents, and any
 	// run whose message could not be sent.

@@ -74,8 +74,8 @@ func table() []mutant {
 		},
 		// The write leaves alone what a person edited.
 		{
-			"a rewrite overlooks edits of IVCE_DTL", shared + "/rewrite.go",
-			"detail != p.DetailHash ||", `detail == "" ||`,
+			"a rewrite overlooks edits of IVCE_DTL", shared + "/reconcile.go",
+			"case detail != l.DetailHash:", `case detail == "":`,
 			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
 		},
 		{

@@ -6,6 +6,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/reconcile"
 )
 
 // Present is a line that has a ledger row and that a rewrite would write, as it is now.
@@ -21,29 +22,14 @@ type Present struct {
 	Values, Want []invoice.Value
 }
 
-// LeftAlone is the verdict on a line that a rewrite does not write, as commit.Sink says; empty for one that it writes.
+// LeftAlone is reconcile.Line.LeftAlone.
 func (p Present) LeftAlone(it commit.Item, line int64) invoice.Outcome {
-	if it.Overwrites(line) {
-		return ""
+	l := storedLine{
+		Ledger: reconcile.Ledger{Recipe: p.Recipe}, DetailHash: p.DetailHash, TrackingHash: p.TrackingHash,
+		Detail: true, Tracking: p.Tracked, Values: p.Values,
 	}
-	if p.Recipe == nil || p.DetailHash == "" {
-		return unlessTold(it)
-	}
-	if detail, tracking := p.Recipe.RowHashes(p.Values); detail != p.DetailHash ||
-		(p.Tracked && tracking != p.TrackingHash) {
-		return invoice.OutcomeEdited
-	}
-	if p.Recipe.Replaces(p.Values, p.Want) {
-		return unlessTold(it)
-	}
-	return ""
-}
-
-func unlessTold(it commit.Item) invoice.Outcome {
-	if it.NotComparable {
-		return ""
-	}
-	return invoice.OutcomeNotComparable
+	outcome, _ := reconcile.Line{ID: line, Ledger: l.Ledger, Rows: l.state(), Values: l.Values}.LeftAlone(it, p.Want)
+	return outcome
 }
 
 // Decimal gives a number its column's scale. It keeps digits beyond the scale, because they differ from any
