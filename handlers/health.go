@@ -18,6 +18,8 @@ type HealthReport struct {
 	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while
 	// that is unknown.
 	PartitionKey string `json:"partition_key,omitempty"`
+	// Mapping is the mapping in use: the name of its file, or that it is the default, and its version.
+	Mapping string `json:"mapping,omitempty"`
 	// Since is when Status last changed, UTC.
 	Since time.Time `json:"since"`
 	// Problems name settings and what is wrong with them, never their values, and what an operator must look at

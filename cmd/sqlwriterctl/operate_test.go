@@ -50,7 +50,7 @@ func (r *real) count(t *testing.T) {
 	timer := ops.New(ops.Ports{
 		Finder: r.documents, Counts: cosmos.NewCounts(c, "web", false), Breaker: breaker.New(nil, breaker.Options{}),
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{Findings: r.store.Findings("web")}, nil },
-	}, ops.Options{SysName: "web"})
+	}, ops.Options{SysName: "web", Mapping: "the default, version 7"})
 	require.NoError(t, timer.SaveCounts(t.Context()))
 }
 

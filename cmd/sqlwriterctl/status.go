@@ -52,7 +52,7 @@ func printStatus(a *app, s ops.Status) error {
 		rows = append(rows, []string{"feed", behind})
 	}
 	rows = append(rows, []string{"app version", orDash(s.AppVersion)},
-		[]string{"partition key", orDash(s.PartitionKey)})
+		[]string{"mapping", orDash(s.Mapping)}, []string{"partition key", orDash(s.PartitionKey)})
 	if s.RunsUnknown != "" {
 		rows = append(rows, []string{"runs", "unknown: " + a.says(s.RunsUnknown)})
 	}

@@ -95,6 +95,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		made.close()
 		return a
 	}
+	a.status.mapping = open.MappingInUse(a.config.SQL.Mapping, mapping)
 	if a.config.SQL.AnyCertificate {
 		a.status.lacks("certificate", config.SQLCertificate+" is any: nobody checks whose server SQL_CONNECTION leads to")
 	}
@@ -250,7 +251,7 @@ func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
 		SysName:      a.config.SysName, Reader: a.reader, Location: a.config.Location,
-		AppVersion: a.status.version, Faults: open.Faults(),
+		AppVersion: a.status.version, Mapping: a.status.mapping, Faults: open.Faults(),
 	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"

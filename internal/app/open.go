@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/events"
@@ -20,6 +21,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/internal/timer"
 )
@@ -204,7 +206,7 @@ func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
 // the app's own tables. On a server the app has no right to do that, and the error of Check names the command to run.
 func (a *App) checkSQL(ctx context.Context) error {
 	if a.db.Engine == config.SQLite {
-		if err := a.db.Migrate(ctx); err != nil {
+		if err := a.migrate(ctx); err != nil {
 			return err
 		}
 	}
@@ -217,6 +219,9 @@ func (a *App) checkSQL(ctx context.Context) error {
 			return err
 		}
 		a.adoptedAt.Store(at)
+		if _, _, err := a.chosenMapping(ctx); err != nil {
+			return err
+		}
 	}
 	if n, ok := a.db.Store.(interface{ Notes() []string }); ok {
 		for _, note := range n.Notes() { // triggers and columns that round: they affect every later write
@@ -224,6 +229,28 @@ func (a *App) checkSQL(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// migrate runs the migrations of a SQLite file if one is missing. Otherwise the chosen mapping stays as it is.
+func (a *App) migrate(ctx context.Context) error {
+	states, err := a.db.MigrationStatus(ctx)
+	if err != nil || migration.Count(states, migration.Pending)+migration.Count(states, migration.Changed) == 0 {
+		return err
+	}
+	return a.db.Migrate(ctx)
+}
+
+// chosenMapping is open.Store's. Health says whether the app's mapping is another one.
+func (a *App) chosenMapping(ctx context.Context) (version int, lines []string, err error) {
+	version, lines, err = a.db.ChosenMapping(ctx)
+	switch {
+	case err != nil:
+	case version == 0 || version == a.db.Mapping.Version():
+		a.status.lacks(condition.OtherMapping)
+	default:
+		a.status.lacks(condition.OtherMapping, problem(condition.OtherMapping))
+	}
+	return version, lines, err
 }
 
 // runPorts are the ports of runs.
@@ -241,7 +268,9 @@ func (a *App) stores(ctx context.Context) (ops.Stores, error) {
 	if err := a.sql.Ready(ctx); err != nil {
 		return ops.Stores{}, err
 	}
-	return a.db.Stores(a.runPorts(), a.runOptions()), nil
+	s := a.db.Stores(a.runPorts(), a.runOptions())
+	s.ChosenMapping = a.chosenMapping
+	return s, nil
 }
 
 // asInfrastructure gives every error of opening a dependency scope: no document is to blame for it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/servicebus"
 	"sqlwriter/test/logcheck"
@@ -177,6 +178,20 @@ func TestTheTablesMayHaveOtherNames(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, text, "2 applied")
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM IVCE_TRKG_MSTR WHERE REQUEST_TIME LIKE '2025-12-17T16:30:15%'`))
+
+	_, body := p.health()
+	require.Equal(t, fmt.Sprintf("mapping.json, version %d", mapping.Renamed().Version()), body["mapping"])
+	const other = "other_mapping: the app writes by another mapping"
+	require.Contains(t, fmt.Sprint(body["problems"]), other, "nobody chose it, and the start does not")
+	store, err := sqlite.Open(t.Context(), s.path, sqlite.Options{Mapping: mapping.Renamed()})
+	require.NoError(t, err)
+	require.NoError(t, store.Migrate(t.Context()))
+	require.NoError(t, store.Close())
+	_, reply := p.ask(http.MethodGet, "status", "")
+	require.Equal(t, body["mapping"], reply["mapping"])
+	require.NotContains(t, fmt.Sprint(reply["attention"]), "other_mapping")
+	_, body = p.health()
+	require.NotContains(t, fmt.Sprint(body["problems"]), other, "it was chosen on purpose")
 }
 
 func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {

@@ -34,11 +34,11 @@ const (
 type status struct {
 	now     func() time.Time
 	version string
-	// mode, flow, note and partitionKey are set before the first report; all but mode are nil when the settings are
-	// invalid.
-	mode string
-	flow func() breaker.View
-	note func(ctx context.Context, dependency string, err error)
+	// mode, mapping, flow, note and partitionKey are set before the first report; all but mode are empty when the
+	// settings are invalid.
+	mode, mapping string
+	flow          func() breaker.View
+	note          func(ctx context.Context, dependency string, err error)
 	// partitionKey is that of the results.
 	partitionKey func() string
 
@@ -90,7 +90,7 @@ func (s *status) report() handlers.HealthReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := handlers.HealthReport{
-		Status: statusLive, Version: s.version, Mode: s.mode, Since: s.since, Problems: []string{},
+		Status: statusLive, Version: s.version, Mode: s.mode, Mapping: s.mapping, Since: s.since, Problems: []string{},
 		Dependencies:    dependencyHealth(nil),
 		ForeignMessages: s.foreigners,
 	}

@@ -30,6 +30,7 @@ const (
 	FeedMissed        = "feed_missed"
 	MassFailure       = "mass_failure"
 	SecondWriter      = "second_writer"
+	OtherMapping      = "other_mapping"
 	ManualReview      = "manual_review"
 	Mistake           = "mistake"
 	CutOff            = "cut_off"
@@ -118,6 +119,10 @@ func Table() []Row {
 			Code: SecondWriter, Severity: Wake, After: 0,
 			Events: []string{"second_writer"},
 			Means:  "another program finishes documents of this environment; it looks at no ledger, so an older result may have overwritten a newer one", Do: "stop that program; then adopt what it wrote, and compare", Page: "A second writer",
+		},
+		{
+			Code: OtherMapping, Severity: Tell, After: 0, Events: nil,
+			Means: "the app writes by another mapping than the last `migrate up` chose: a file of MAPPING was forgotten, or a new one is not deployed everywhere", Do: "deploy the chosen mapping; if the app's is meant, `sqlwriterctl migrate up --new-mapping`", Page: "Another mapping",
 		},
 		{
 			Code: ManualReview, Severity: Tell, After: 0,

@@ -42,10 +42,11 @@ func when(holds bool, says string, since time.Time) []holding {
 }
 
 // attention returns what a person must look at, most urgent first. accepted is when a database was accepted that is
-// behind.
-func (o *Ops) attention(s Status, v breaker.View, accepted time.Time) []Attention {
+// behind, other what otherMapping says.
+func (o *Ops) attention(s Status, v breaker.View, accepted time.Time, other string) []Attention {
 	all, holds := []Attention{}, o.conditions(s, v)
 	holds[condition.DatabaseBehind] = when(s.Behind != "", s.Behind, accepted)
+	holds[condition.OtherMapping] = when(other != "", other, time.Time{})
 	for _, c := range condition.Table() {
 		for _, h := range holds[c.Code] {
 			all = append(all,
@@ -53,6 +54,24 @@ func (o *Ops) attention(s Status, v breaker.View, accepted time.Time) []Attentio
 		}
 	}
 	return all
+}
+
+// otherMapping says that the mapping in use is not the one that the last migration chose; empty if it is, if none was
+// chosen, and if SQL cannot be asked.
+func (o *Ops) otherMapping(ctx context.Context, inUse string) (says string) {
+	ctx, cancel := context.WithTimeout(ctx, statusWithin)
+	defer cancel()
+	_ = o.withStores(ctx, func(ctx context.Context, s Stores) error {
+		if s.ChosenMapping == nil {
+			return nil
+		}
+		chosen, _, err := s.ChosenMapping(ctx)
+		if err == nil && chosen != 0 && chosen != s.Mapping.Version() {
+			says = fmt.Sprintf("the app's mapping is %s, and the last `sqlwriterctl migrate up` chose version %d: lines of the other one are not_comparable, unless all its columns stand unchanged in the app's; if the app's is meant, `sqlwriterctl migrate up --new-mapping` says so", inUse, chosen)
+		}
+		return err
+	})
+	return says
 }
 
 // TellAttention writes an event for each line of the status's attention that has lasted as long as its condition says.

@@ -401,3 +401,25 @@ func (r *runs) begin(id string, n int) {
 		time.Minute, run.Audit{})
 	require.NoError(r.t, err)
 }
+
+// Another mapping than the chosen one is told in the status, with both versions and the command for "on purpose".
+func TestAnotherMappingThanTheChosenOneIsTold(t *testing.T) {
+	r := newRuns(t)
+	own := invoice.DefaultMapping().Version()
+	for _, c := range []struct {
+		chosen int
+		told   bool
+	}{{0, false}, {own, false}, {own + 1, true}} {
+		r.chosen = c.chosen
+		s := r.tick()
+		require.Equal(t, "mapping.json, version 7", s.Mapping)
+		says, told := alarms(s)[condition.OtherMapping]
+		require.Equal(t, c.told, told, c.chosen)
+		if told {
+			require.Contains(t, says, "the app's mapping is mapping.json, version 7, and the last")
+			require.Contains(t, says, fmt.Sprintf("chose version %d", c.chosen))
+			require.Contains(t, says, "`sqlwriterctl migrate up --new-mapping`")
+			require.Contains(t, says, "not_comparable")
+		}
+	}
+}

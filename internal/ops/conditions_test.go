@@ -140,6 +140,10 @@ func conditions() map[string]func(r *runs) time.Time {
 			require.NoError(r.t, err)
 			return time.Time{}
 		},
+		condition.OtherMapping: func(r *runs) time.Time {
+			r.chosen = 8
+			return time.Time{}
+		},
 		condition.ManualReview: func(r *runs) time.Time {
 			r.sink.AddLines(1)
 			r.put(result(1, tooLong(), ""))

@@ -25,6 +25,8 @@ type runs struct {
 	queue    *inmem.Queue
 	search   *fakeFinder
 	readOnly string
+	// chosen is the version of the chosen mapping.
+	chosen int
 	// unfit is why the database cannot be used.
 	unfit error
 	// kinds replaces the kinds of the product unless nil.
@@ -65,12 +67,13 @@ func (r *runs) renew() {
 				Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink},
 				Executor: r.executor(), Findings: r.store.Findings(r.sink.Sink), Rows: r.sink.ReconcileRows("web", 0),
 				Preview: r.preview, Check: r.check, Mapping: r.mapping,
-				Mappings: func(context.Context) (map[int][]string, error) { return r.mappings, nil },
+				Mappings:      func(context.Context) (map[int][]string, error) { return r.mappings, nil },
+				ChosenMapping: func(context.Context) (int, []string, error) { return r.chosen, nil, nil },
 			}, nil
 		},
 		RunQueue: r.queue, Evidence: r.evidence, Creator: r.docs,
 	}, ops.Options{
-		SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time {
+		SysName: "web", Location: zone, AppVersion: "v1", Mapping: "mapping.json, version 7", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time {
 			return r.clock
 		},
 	})

@@ -56,6 +56,9 @@ type Stores struct {
 	Preview  func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error)
 	Mapping  *invoice.Mapping
 	Mappings func(ctx context.Context) (map[int][]string, error)
+	// ChosenMapping returns the version and the lines of the mapping that the last migration chose; 0 if none
+	// did. It may be nil, as if none did.
+	ChosenMapping func(ctx context.Context) (version int, lines []string, err error)
 }
 
 // Ports are the dependencies of Ops.
@@ -86,6 +89,8 @@ type Options struct {
 	// Location is the time zone of answers; default UTC.
 	Location   *time.Location
 	AppVersion string
+	// Mapping is Status.Mapping.
+	Mapping string
 	// PartitionKey gives Status.PartitionKey.
 	PartitionKey func() string
 	// ReadOnly says why no document may be changed (a shadow); empty when changes are allowed.

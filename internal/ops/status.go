@@ -23,6 +23,8 @@ type Status struct {
 	// PartitionKey has the paths of the results' partition key, as the container's definition has them; empty while
 	// that is unknown.
 	PartitionKey string `json:"partition_key,omitempty"`
+	// Mapping is the mapping in use: the name of its file, or that it is the default, and its version.
+	Mapping string `json:"mapping"`
 	// Attention is what a person must look at, most urgent first; empty when all is well.
 	Attention    []Attention      `json:"attention"`
 	Flow         FlowView         `json:"flow"`
@@ -147,12 +149,14 @@ func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 	view := o.p.Breaker.View(ctx)
 	s := Status{
 		SysName: o.o.SysName, At: o.in(now), Version: o.o.AppVersion, AppVersion: view.Control.AppVersion,
-		Flow: o.flowView(view), PartitionKey: o.o.PartitionKey(),
+		Flow: o.flowView(view), PartitionKey: o.o.PartitionKey(), Mapping: o.o.Mapping,
 	}
 	s.Runs, s.RunsUnknown = o.openRuns(within, view)
 	var accepted time.Time
+	other := ""
 	if s.RunsUnknown == "" {
 		s.Behind, accepted = o.behind(within, view)
+		other = o.otherMapping(within, s.Mapping)
 	}
 	counts, countsErr := counted(view)
 	timer := o.timerView(counts.Counts, countsErr, view, now)
@@ -177,7 +181,7 @@ func (o *Ops) Status(ctx context.Context, q StatusQuery) (Status, error) {
 	if feed := view.Control.Feed; !feed.At.IsZero() {
 		s.Feed = &Feed{LagSeconds: feed.Seconds, At: o.in(feed.At)}
 	}
-	s.Attention = o.attention(s, view, accepted)
+	s.Attention = o.attention(s, view, accepted, other)
 	return s, nil
 }
 

@@ -208,6 +208,7 @@ func directions() []direction {
 			"test/sqltest",
 			[]string{
 				"internal/commit", "internal/invoice", "internal/run", "internal/store/shared", "test/conformance",
+				"test/mapping",
 			},
 			[]string{"github.com/stretchr/testify"},
 			"the tests of both SQL adapters read and change a database with it",
@@ -236,7 +237,7 @@ func directions() []direction {
 				"internal/fault", "internal/breaker", "internal/events", "internal/invoice", "internal/commit",
 				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/timer",
 				"internal/condition", "internal/explain", "internal/ui", "internal/config", "internal/cosmos",
-				"internal/store/shared", "internal/store/sqlserver", "handlers",
+				"internal/store/migration", "internal/store/shared", "internal/store/sqlserver", "handlers",
 			},
 			zerolog,
 			"the handler's adapters are opened by internal/app/open",

@@ -106,7 +106,8 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d},
 		Executor: run.NewExecutor(p, o),
 		Findings: d.Findings(o.SysName), Rows: d.ReconcileRows(o.SysName, 0), Mapping: d.Mapping,
-		Mappings: d.Mappings,
+		Mappings:      d.Mappings,
+		ChosenMapping: d.ChosenMapping,
 		Check: func(ctx context.Context) error {
 			if err := d.Check(ctx); err != nil {
 				return err
