@@ -24,7 +24,9 @@ type migrateCommands struct {
 }
 
 // migrateUpCommand runs the pending migrations. The login must own the schema; the app's login does not.
-type migrateUpCommand struct{}
+type migrateUpCommand struct {
+	NewMapping bool `help:"Choose this mapping although the database has another one, on purpose."`
+}
 
 // Run runs the migrations and prints their names.
 func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
@@ -32,6 +34,18 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 		before, err := db.MigrationStatus(ctx)
 		if err != nil {
 			return err
+		}
+		mapping, err := chosenMapping(ctx, db, before)
+		if err != nil {
+			return err
+		}
+		if mapping.other() {
+			if err := a.table(mapping.changes()); err != nil {
+				return err
+			}
+			if !c.NewMapping {
+				return mapping.refusal()
+			}
 		}
 		had, err := procedureState(ctx, db)
 		if err != nil {
@@ -67,6 +81,10 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 			for _, line := range is.Owners {
 				a.printf("%s", line)
 			}
+		}
+		if mapping.Chosen != mapping.Version {
+			a.printf("mapping: version %d is the chosen one", mapping.Version)
+			ran++
 		}
 		if ran == 0 {
 			a.printf("nothing to do: the database has all %d migrations of this build",
@@ -118,6 +136,7 @@ type shownSchema struct {
 	Migrations []migration.State `json:"migrations"`
 	// Procedures is nil for an engine without procedures.
 	Procedures *sqlserver.ProcedureState `json:"procedures,omitempty"`
+	Mapping    shownMapping              `json:"mapping"`
 }
 
 // Run shows every migration, and the procedures. It changes nothing.
@@ -131,7 +150,11 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		if err := c.print(a, states, procedures); err != nil {
+		mapping, err := chosenMapping(ctx, db, states)
+		if err != nil {
+			return err
+		}
+		if err := c.print(a, shownSchema{states, procedures, mapping}); err != nil {
 			return err
 		}
 		if err := behind(states); err != nil {
@@ -144,23 +167,28 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 			return advised(errors.New("some procedures that this build calls are missing"),
 				"`sqlwriterctl migrate up` installs them")
 		}
+		if mapping.other() {
+			return mapping.refusal()
+		}
 		return nil
 	})
 }
 
-func (c *migrateStatusCommand) print(a *app, states []migration.State, procedures *sqlserver.ProcedureState) error {
+func (c *migrateStatusCommand) print(a *app, shown shownSchema) error {
 	rows := [][]string{{"NUMBER", "NAME", "STATUS", "AT"}}
-	for _, s := range states {
+	for _, s := range shown.Migrations {
 		rows = append(rows, []string{strconv.Itoa(s.Number), s.Name, string(s.Status), a.time(s.At)})
 	}
-	return a.emit(shownSchema{states, procedures},
-		idsOf(states, func(s migration.State) string { return s.Name }), func() error {
-			if err := a.table(rows); err != nil || procedures == nil {
-				return err
-			}
-			a.printf("%s", a.says(procedures.Describe()))
-			return nil
-		})
+	return a.emit(shown, idsOf(shown.Migrations, func(s migration.State) string { return s.Name }), func() error {
+		if err := a.table(rows); err != nil {
+			return err
+		}
+		if shown.Procedures != nil {
+			a.printf("%s", a.says(shown.Procedures.Describe()))
+		}
+		a.printf("mapping: this one is version %d; chosen: %s", shown.Mapping.Version, shown.Mapping.chosen())
+		return nil
+	})
 }
 
 // behind is an error unless the database has all migrations of this build. Migrations of a newer build do no harm.
@@ -200,7 +228,7 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 		engine = config.SQLServer
 		text, err = sqlserver.MigrationScript(sqlserver.Options{Mapping: m, Schema: s.get(config.SQLSchema)})
 	}
-	a.notef("script for %s", engine)
+	a.notef("script for %s; it chooses the mapping %s", engine, open.MappingInUse(s.get(config.Mapping), m))
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,16 @@ package main
 import (
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/mapping"
@@ -116,4 +119,65 @@ func TestMigrateNeverMakesAFile(t *testing.T) {
 		require.Equal(t, exitFailed, b.run(t, args...))
 		require.NoFileExists(t, nowhere)
 	}
+}
+
+// Another mapping is chosen on purpose only: migrate up says what it changes, and refuses. An equal one, and one that
+// changes no stored value, are no other.
+func TestMigrateUpChoosesAnotherMappingOnPurposeOnly(t *testing.T) {
+	b, db := empty(t)
+	b.env["MAPPING"] = filepath.Join(b.dir, "mapping.json")
+	use := func(edit func(tables map[invoice.Table]*mapping.Table)) int {
+		file := mapping.File(edit)
+		require.NoError(t, os.WriteFile(b.env["MAPPING"], file, 0o600))
+		return mapping.Read(file).Version()
+	}
+	first := use(func(map[invoice.Table]*mapping.Table) {})
+	require.Equal(t, exitFailed, b.run(t, "migrate", "status"))
+	require.Contains(t, b.out, fmt.Sprintf("mapping: this one is version %d; chosen: none yet", first))
+	require.Equal(t, exitOK, b.run(t, "migrate", "up"), b.errors)
+	require.Contains(t, b.out, fmt.Sprintf("mapping: version %d is the chosen one", first))
+	require.Equal(t, exitOK, b.run(t, "migrate", "up"))
+	require.Contains(t, b.out, "nothing to do")
+
+	use(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Column("UPC_CD")["type"] = "text(40)"
+	})
+	require.Equal(t, exitOK, b.run(t, "migrate", "up"), "a wider text changes no stored value")
+
+	second := use(func(tables map[invoice.Table]*mapping.Table) {
+		detail := tables[invoice.Detail]
+		detail.Columns = append(detail.Columns, mapping.Entry{"name": "VNDR_CD", "value": "AI", "type": "text(5)"})
+		detail.Column("UPC_CD")["missing"] = "keep"
+		mapping.Rename(tables)
+	})
+	chosen := func() (version int) {
+		require.NoError(t, db.QueryRowContext(t.Context(),
+			`SELECT version FROM sqlwriter_mapping ORDER BY chosen_at DESC LIMIT 1`).Scan(&version))
+		return version
+	}
+	for _, args := range [][]string{{"migrate", "status"}, {"migrate", "up"}} {
+		require.Equal(t, exitFailed, b.run(t, args...))
+		require.Contains(t, b.errors, fmt.Sprintf("version %d is chosen, this one is %d", first, second))
+		require.Contains(t, b.errors, "`sqlwriterctl migrate up --new-mapping`")
+	}
+	require.Regexp(t, `(?s)IVCE_DTL +UPC_CD +changes: keep\n.*IVCE_DTL +VNDR_CD +comes\n.*`+
+		`IVCE_TRKG_MSTR +REQUEST_TIME +comes\n.*IVCE_TRKG_MSTR +RQST_TS +goes\n`, b.out)
+	require.NotContains(t, b.out, "IVCE_LNE_STAT")
+	require.Equal(t, first, chosen())
+
+	require.Equal(t, exitOK, b.run(t, "migrate", "up", "--new-mapping"), b.errors)
+	require.Contains(t, b.out, fmt.Sprintf("mapping: version %d is the chosen one", second))
+	require.Equal(t, second, chosen())
+	require.Equal(t, exitOK, b.run(t, "migrate", "status", "-o", "json"))
+	var shown shownSchema
+	require.NoError(t, json.Unmarshal([]byte(b.out), &shown))
+	require.Equal(t, shownMapping{Chosen: second, Version: second}, shown.Mapping)
+
+	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
+	require.Contains(t, b.errors, fmt.Sprintf("it chooses the mapping mapping.json, version %d", second))
+	require.Contains(t, b.out, strconv.Itoa(second))
+	delete(b.env, "MAPPING")
+	require.Equal(t, exitFailed, b.run(t, "migrate", "up"), "the file was forgotten")
+	require.Equal(t, exitOK, b.run(t, "migrate", "up", "--new-mapping"))
+	require.Equal(t, first, chosen(), "taken back")
 }
