@@ -46,10 +46,10 @@ skips = [ -n "$(CI_BASE)" ] && git diff --quiet "$(CI_BASE)" -- $(2) && echo "$(
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
 
-run: compiled ## Start everything locally and show the main job and an outage. ONCE=1: end after the check. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server.
+run: compiled ## Start everything locally and show the main job and an outage. ONCE=1: end after the check. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server. MAPPING=FILE: with its columns.
 	@exec bin/local run # no shell in between: the stack ends when make does
 
-servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; SQL_CONNECTION as above.
+servers: compiled ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; SQL_CONNECTION and MAPPING as above.
 	@exec bin/local servers
 
 ctl: ## Build bin/sqlwriterctl, the operators' tool: some seconds after `make run`.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
@@ -14,6 +15,7 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/expect"
 	"sqlwriter/test/outage"
+	"sqlwriter/test/sample"
 )
 
 // database is the stack's SQL database: a SQLite file of its own, or a database on a server.
@@ -27,25 +29,34 @@ type database struct {
 	lock *sql.Conn
 }
 
+// readMapping reads the file of a mapping, in the time zone of the stack's settings; without one it is the default.
+func readMapping(path string) (*invoice.Mapping, error) {
+	values, err := localSettings(addresses{}, "")
+	if err != nil {
+		return nil, err
+	}
+	return open.Mapping(path, configOf(values).Location)
+}
+
 // openDatabase opens the database on a server that a connection string names, or a file in dir.
-func openDatabase(ctx context.Context, out *output, connection, dir string) (*database, error) {
+func openDatabase(ctx context.Context, out *output, connection, dir string, m *invoice.Mapping) (*database, error) {
 	if connection != "" {
-		return openServer(ctx, out, connection)
+		return openServer(ctx, out, connection, m)
 	}
 	path := filepath.Join(dir, "sqlwriter.db")
-	db, err := openSQL(sqlite.Scheme + path)
+	db, err := openSQL(sqlite.Scheme+path, m)
 	if err != nil {
 		return nil, err
 	}
 	return &database{Database: db, name: path, connection: sqlite.Scheme + path}, nil
 }
 
-// openSQL opens the database of a connection string, with the default mapping. A test server seldom has a
-// certificate that can be checked, and gets sample data.
-func openSQL(connection string) (*open.Database, error) {
+// openSQL opens the database of a connection string. A test server seldom has a certificate that can be checked, and
+// gets sample data.
+func openSQL(connection string, m *invoice.Mapping) (*open.Database, error) {
 	return open.SQL(config.SQL{
 		Engine: config.EngineOf(connection), Connection: config.Secret(connection), AnyCertificate: true,
-	}, invoice.DefaultMapping(), false)
+	}, m, false)
 }
 
 // checkConnection refuses a connection that the stack cannot use.
@@ -69,9 +80,9 @@ func (d *database) onServer() bool { return d.Engine == config.SQLServer }
 // makeTables creates the sample tables and the app's own.
 func (d *database) makeTables(ctx context.Context) (err error) {
 	if d.onServer() {
-		err = sqlserver.CreateSampleSchema(ctx, d.Writer, sqlserver.Options{})
+		err = sqlserver.CreateSampleSchema(ctx, d.Writer, sqlserver.Options{Mapping: d.Mapping})
 	} else {
-		err = sqlite.CreateSampleSchema(ctx, d.Writer)
+		err = sqlite.CreateSampleSchemaAs(ctx, d.Writer, d.Mapping)
 	}
 	if err != nil {
 		return err
@@ -84,10 +95,32 @@ func (d *database) makeTables(ctx context.Context) (err error) {
 
 // read reads the three tables completely.
 func (d *database) read(ctx context.Context) (expect.Tables, error) {
+	keys := expect.Keys{Detail: d.Mapping.Key(invoice.Detail), Tracking: d.Mapping.Key(invoice.Tracking)}
 	if d.onServer() {
-		return expect.ReadServer(ctx, d.Reader)
+		return expect.ReadServerBy(ctx, d.Reader, keys)
 	}
-	return expect.Read(ctx, d.Reader)
+	return expect.ReadBy(ctx, d.Reader, keys)
+}
+
+// seed makes a detail row of each line. It has a key alone where the columns are a deployment's own.
+func (d *database) seed(ctx context.Context, lines []int64, own bool) error {
+	if !own {
+		_, err := sample.SeedLines(ctx, d.Writer, lines)
+		return err
+	}
+	key := `"` + strings.ReplaceAll(d.Mapping.Key(invoice.Detail), `"`, `""`) + `"`
+	tx, err := d.Writer.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	for _, line := range lines {
+		_, err := tx.ExecContext(ctx, `INSERT INTO IVCE_DTL (`+key+`) SELECT @line
+			WHERE NOT EXISTS (SELECT 1 FROM IVCE_DTL WHERE `+key+` = @line)`, sql.Named("line", line))
+		if err != nil {
+			return errors.Join(fmt.Errorf("seed: %w", err), tx.Rollback())
+		}
+	}
+	return tx.Commit()
 }
 
 // behindSwitch sets power, and returns SQL_CONNECTION for a handler whose SQL it takes away.

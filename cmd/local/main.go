@@ -5,11 +5,12 @@
 //	local run        start, show one line, drain the samples, show an outage, check every row, stay up
 //	local servers    start the servers without a host, for `func start`, and stay up
 //
-// These environment variables change `run`, the last one also `servers`:
+// These environment variables change `run`, the last two also `servers`:
 //
 //	OUTAGE=0             without the outage, which takes half a minute
 //	ONCE=1               end after the check; exit code 0 only if all rows are exact
 //	SQL_CONNECTION=...   on a SQL Server (sqlserver://...); the database must be empty or new
+//	MAPPING=FILE         with the columns of a file; rows are then not computed a second time
 //
 // The hidden commands are the servers. `run` starts each as a process of its own.
 package main
@@ -42,7 +43,7 @@ func main() {
 
 func run() int {
 	var c cli
-	for _, name := range []string{"ONCE", "OUTAGE", "SQL_CONNECTION"} { // `make run ONCE=` means unset
+	for _, name := range []string{"ONCE", "OUTAGE", "SQL_CONNECTION", "MAPPING"} { // `make run ONCE=` means unset
 		if v, set := os.LookupEnv(name); set && v == "" {
 			_ = os.Unsetenv(name) // fails for impossible names only
 		}

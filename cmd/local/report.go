@@ -57,11 +57,20 @@ func text(s *string) string {
 	return strconv.Quote(*s)
 }
 
-// verify reads every document and every row back, prints a report, and returns whether all are exact.
+// verify reads every document and every row back, prints a report, and returns whether all are exact. The second mapping
+// knows the default columns alone: with a file of its own nobody computes the rows a second time, and nothing is exact.
 func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err error) {
 	stored, err := d.stored(ctx)
 	if err != nil {
 		return false, err
+	}
+	if d.mapping != "" {
+		d.outcomes(stored)
+		d.exceptions(stored)
+		d.speed(writes, reads)
+		d.out.linef("\nrows: not computed a second time, because MAPPING names a file: no EXACT. What the reader reads by it is compared by " +
+			"`bin/sqlwriterctl finding compare --all --why TEXT`")
+		return false, nil
 	}
 	in := sample.Input(d.docs, stored)
 	in.Before = d.before
@@ -113,12 +122,15 @@ func (d *drain) outcomes(stored map[string]json.RawMessage) {
 func (d *drain) exceptions(stored map[string]json.RawMessage) {
 	d.out.linef("\ndocuments that did not commit")
 	for _, doc := range d.docs {
-		if doc.Want.Status == "committed" || stored[doc.ID] == nil {
+		if stored[doc.ID] == nil {
 			continue
 		}
 		var s state
 		if err := json.Unmarshal(stored[doc.ID], &s); err != nil {
 			continue // verify reports it
+		}
+		if s.Writer.Status == "committed" && !doc.Want.LeftAlone() {
+			continue
 		}
 		if doc.Want.LeftAlone() {
 			d.out.linef("  %s  id %q\n    %s: %s", doc.Name, doc.ID, s.Writer.Status, doc.Want.Why)

@@ -19,8 +19,9 @@ const stopWithin = 8 * time.Second
 
 // options are common to the commands.
 type options struct {
-	SQL   string `name:"sql" env:"SQL_CONNECTION" help:"Database on a SQL Server to use instead of a SQLite file: sqlserver://...; empty, or created if it does not exist." placeholder:"CONNECTION"`
-	State string `help:"Folder of the state (default .local)." placeholder:"DIR" type:"path"`
+	SQL     string `name:"sql" env:"SQL_CONNECTION" help:"Database on a SQL Server to use instead of a SQLite file: sqlserver://...; empty, or created if it does not exist." placeholder:"CONNECTION"`
+	Mapping string `env:"MAPPING" help:"File of a mapping to use instead of the default; rows are then not computed a second time." placeholder:"FILE" type:"existingfile"`
+	State   string `help:"Folder of the state (default .local)." placeholder:"DIR" type:"path"`
 }
 
 // runCommand is `make run`.
@@ -41,7 +42,7 @@ func (c *runCommand) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case c.Once && !exact:
+		case c.Once && !exact && c.Mapping == "":
 			return &reportedError{errors.New("not exact")}
 		case c.Once:
 			return nil
@@ -76,6 +77,8 @@ type stack struct {
 	outages, hostless bool
 	group             proc.Group
 
+	// mapping is the path of the mapping's file; empty for the default.
+	mapping   string
 	file      stackfile.Stack
 	addresses addresses
 	settings  map[string]string
@@ -120,7 +123,12 @@ func (s *stack) whole(ctx context.Context, o options, part func(context.Context)
 
 // start opens the database, which may be another program's, and then starts the servers.
 func (s *stack) start(ctx context.Context, o options) (err error) {
-	if s.db, err = openDatabase(ctx, s.out, o.SQL, s.data); err != nil {
+	m, err := readMapping(o.Mapping)
+	if err != nil {
+		return err
+	}
+	s.mapping = o.Mapping
+	if s.db, err = openDatabase(ctx, s.out, o.SQL, s.data, m); err != nil {
 		return err
 	}
 	return s.up(ctx)

@@ -15,11 +15,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/internal/stackfile"
-	"sqlwriter/cmd/stage/staging"
 	// the handler is built by go build: without this, go test would answer (cached) after a change of the product
 	_ "sqlwriter/internal/app"
+
+	"sqlwriter/cmd/internal/stackfile"
+	"sqlwriter/cmd/stage/staging"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/mapping"
 )
 
 // asLocal makes this test binary run as the program ("run"), or as what starts it ("parent").
@@ -58,7 +61,7 @@ func startAs(t *testing.T, as string, args ...string) *program {
 	out, err := os.Create(p.log)
 	require.NoError(t, err)
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], args...)
-	p.cmd.Env = append(os.Environ(), asLocal+"="+as, "ONCE=", "SQL_CONNECTION=")
+	p.cmd.Env = append(os.Environ(), asLocal+"="+as, "ONCE=", "SQL_CONNECTION=", "MAPPING=")
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	require.NoError(t, p.cmd.Start())
 	go func() {
@@ -212,7 +215,7 @@ func TestARowThatDiffersFailsTheRun(t *testing.T) {
 	p.waitFor(t, "130 of 518") // the first line was shown
 	docs, err := samples()
 	require.NoError(t, err)
-	db, err := openSQL(sqlite.Scheme + filepath.Join(state, "data", "sqlwriter.db"))
+	db, err := openSQL(sqlite.Scheme+filepath.Join(state, "data", "sqlwriter.db"), nil)
 	require.NoError(t, err)
 	_, err = db.Writer.ExecContext(t.Context(), "UPDATE IVCE_DTL SET CLN_MFR_AI_NM = 'edited' WHERE IVCE_DTL_UID = ?",
 		docs[0].Lines[0])
@@ -273,4 +276,30 @@ func TestNothingOutlivesAKilledStack(t *testing.T) {
 	require.Contains(t, once.output(), "while 200 documents arrived: 200 of them waited, 0 retries spent")
 	require.Regexp(t, `all 200 committed \d+\.\d s after SQL came back, 0 retries spent`, once.output())
 	requireOnlyLogs(t, state)
+}
+
+// A deployment's own file gives sample tables, a handler and readers. Its rows are not computed a second time, and the
+// run says so.
+func TestTheStackRunsByAFileOfItsOwn(t *testing.T) {
+	wholeStack(t)
+	state, file := t.TempDir(), filepath.Join(t.TempDir(), "mapping.json")
+	require.NoError(t, os.WriteFile(file, mapping.File(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Key, tables[invoice.Tracking].Key = "LINE]ID", "DTL_ID"
+		tables[invoice.Detail].Column("CLN_MFR_AI_NM")["name"] = "MAKER"
+		tables[invoice.Detail].Column("DATA_VRFN_IND")["type"] = "flag(1,0)"
+		tables[invoice.Tracking].Columns = append(tables[invoice.Tracking].Columns,
+			mapping.Entry{"name": "SRC_CD", "value": "AI", "type": "text(5)"})
+	}), 0o600))
+	p := start(t, "run", "--once", "--no-outage", "--state="+state, "--mapping="+file)
+	require.Equal(t, exitOK, p.exit(t, 5*time.Minute), p.output())
+	require.Regexp(t, `IVCE_DTL\.MAKER +NULL +"THOMAS & BETTS"`, p.output())
+	require.Regexp(t, `IVCE_TRKG_MSTR\.SRC_CD +NULL +"AI"`, p.output())
+	require.Contains(t, p.output(), "rows: not computed a second time, because MAPPING names a file: no EXACT")
+	require.NotContains(t, p.output(), "EXACT:")
+
+	broken := filepath.Join(t.TempDir(), "mapping.json")
+	require.NoError(t, os.WriteFile(broken, []byte(`{}`), 0o600))
+	p = start(t, "run", "--once", "--state="+state, "--mapping="+broken)
+	require.Equal(t, exitFailed, p.exit(t, time.Minute))
+	require.Contains(t, p.output(), "IVCE_DTL: expected its columns, found no such member")
 }

@@ -14,6 +14,7 @@ import (
 
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/test/expect"
 	"sqlwriter/test/outage"
 )
@@ -31,12 +32,12 @@ const (
 )
 
 // openServer connects, creates the database if it does not exist, and claims it.
-func openServer(ctx context.Context, out *output, dsn string) (*database, error) {
+func openServer(ctx context.Context, out *output, dsn string, m *invoice.Mapping) (*database, error) {
 	name, err := databaseOf(dsn)
 	if err != nil {
 		return nil, err
 	}
-	db, err := openOrCreate(ctx, out, dsn, name)
+	db, err := openOrCreate(ctx, out, dsn, name, m)
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +50,12 @@ func openServer(ctx context.Context, out *output, dsn string) (*database, error)
 
 // openOrCreate opens the database, and creates it if it is missing. Error 4060 (911 on some servers) also means that
 // the login may not open the database, so the server's list of databases decides.
-func openOrCreate(ctx context.Context, out *output, dsn, name string) (*open.Database, error) {
-	db, err := connectSQL(ctx, dsn)
+func openOrCreate(ctx context.Context, out *output, dsn, name string, m *invoice.Mapping) (*open.Database, error) {
+	db, err := connectSQL(ctx, dsn, m)
 	if err == nil || !slices.Contains([]string{"4060", "911"}, fault.CodeOf(err)) {
 		return db, err
 	}
-	master, masterErr := connectSQL(ctx, withDatabase(dsn, "master"))
+	master, masterErr := connectSQL(ctx, withDatabase(dsn, "master"), m)
 	if masterErr != nil {
 		return nil, err // the first error names the cause
 	}
@@ -68,12 +69,12 @@ func openOrCreate(ctx context.Context, out *output, dsn, name string) (*open.Dat
 		return nil, fmt.Errorf("the server has no database %s, and it cannot be created: %w", name, err)
 	}
 	out.linef("the server had no database %s: an empty one was created", name)
-	return connectSQL(ctx, dsn)
+	return connectSQL(ctx, dsn, m)
 }
 
 // connectSQL opens a database and connects.
-func connectSQL(ctx context.Context, dsn string) (*open.Database, error) {
-	db, err := openSQL(dsn)
+func connectSQL(ctx context.Context, dsn string, m *invoice.Mapping) (*open.Database, error) {
+	db, err := openSQL(dsn, m)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 // opened opens a server's database as `run` does.
 func opened(t *testing.T, dsn string) (*database, error) {
 	t.Helper()
-	return openServer(t.Context(), &output{w: io.Discard}, dsn)
+	return openServer(t.Context(), &output{w: io.Discard}, dsn, nil)
 }
 
 // execute runs statements on a database.
@@ -66,14 +66,14 @@ func TestADatabaseOfAnotherProgramIsNeverTouched(t *testing.T) {
 	_, err = opened(t, dsn)
 	require.ErrorContains(t, err, "1 tables that no stack created (dbo.MINE), so nothing is touched")
 	require.NotContains(t, err.Error(), "@")
-	plain, err := connectSQL(t.Context(), dsn)
+	plain, err := connectSQL(t.Context(), dsn, nil)
 	require.NoError(t, err)
 	d = &database{Database: plain}
 	require.Contains(t, d.names(t), "sqlwriter.ledger", "not even in part")
 	require.Contains(t, d.names(t), "dbo.IVCE_DTL")
 	require.NoError(t, d.endServer(t.Context()))
 
-	plain, err = connectSQL(t.Context(), dsn)
+	plain, err = connectSQL(t.Context(), dsn, nil)
 	require.NoError(t, err)
 	d = &database{Database: plain}
 	require.Equal(t, []string{"dbo.MINE"}, d.names(t), "what a stack made is removed at its end, and nothing else")
@@ -86,12 +86,12 @@ func TestAMissingDatabaseIsCreated(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
-	admin, err := openOrCreate(t.Context(), &output{w: io.Discard}, dsn, name)
+	admin, err := openOrCreate(t.Context(), &output{w: io.Discard}, dsn, name, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	missing := name + "_2"
 	var said strings.Builder
-	d, err := openServer(t.Context(), &output{w: &said}, withDatabase(dsn, missing))
+	d, err := openServer(t.Context(), &output{w: &said}, withDatabase(dsn, missing), nil)
 	require.NoError(t, err)
 	require.NoError(t, d.endServer(t.Context()))
 	require.Contains(t, said.String(), "no database "+missing+": an empty one was created")
@@ -124,7 +124,7 @@ func TestTheStackOnAServer(t *testing.T) {
 	require.Contains(t, other.output(), "another stack uses")
 	require.NoError(t, first.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, first.exit(t, time.Minute), first.output())
-	plain, err := connectSQL(t.Context(), dsn)
+	plain, err := connectSQL(t.Context(), dsn, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, plain.Close()) }()
 	require.Empty(t, (&database{Database: plain}).names(t), "all that it made is removed")
@@ -153,7 +153,7 @@ func requireExact(t *testing.T, dsn string, values map[string]string) {
 	docs = append(docs, outageSamples()...)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
-	store, err := openOrCreate(t.Context(), &output{w: io.Discard}, dsn, name)
+	store, err := openOrCreate(t.Context(), &output{w: io.Discard}, dsn, name, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
 	now, err := expect.ReadServer(t.Context(), store.Writer)

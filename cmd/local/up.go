@@ -125,6 +125,9 @@ func (s *stack) choose(ctx context.Context) (err error) {
 	if s.settings, err = localSettings(s.addresses, connection); err != nil {
 		return err
 	}
+	if s.mapping != "" {
+		s.settings[config.Mapping] = s.mapping
+	}
 	s.file.Settings = filepath.Join(s.data, "local.settings.json")
 	if err := writeSettings(s.file.Settings, s.settings); err != nil {
 		return err
@@ -208,7 +211,7 @@ func (s *stack) startSQL(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := sample.SeedLines(ctx, s.db.Writer, sample.Lines(append(docs, outageSamples()...))); err != nil {
+	if err := s.db.seed(ctx, sample.Lines(append(docs, outageSamples()...)), s.mapping != ""); err != nil {
 		return err
 	}
 	s.before, err = s.db.read(ctx)

@@ -19,10 +19,18 @@ const (
 // Tables contains all rows of the three tables, by table name and line id.
 type Tables map[string]map[int64]Row
 
+// Keys are the key columns of the user's tables.
+type Keys struct{ Detail, Tracking string }
+
 // Read reads the three tables of a SQLite file, with one SELECT each.
-func Read(ctx context.Context, db *sql.DB) (Tables, error) {
+func Read(ctx context.Context, db *sql.DB) (Tables, error) { return ReadBy(ctx, db, usualKeys()) }
+
+func usualKeys() Keys { return Keys{"IVCE_DTL_UID", "IVCE_DTL_UID"} }
+
+// ReadBy is Read of tables with other keys.
+func ReadBy(ctx context.Context, db *sql.DB, keys Keys) (Tables, error) {
 	all := Tables{}
-	for table, key := range map[string]string{Detail: "IVCE_DTL_UID", Tracking: "IVCE_DTL_UID", Ledger: "detail_id"} {
+	for table, key := range map[string]string{Detail: keys.Detail, Tracking: keys.Tracking, Ledger: "detail_id"} {
 		rows, err := readTable(ctx, db, table, key)
 		if err != nil {
 			return nil, fmt.Errorf("expect: read %s: %w", table, err)
@@ -43,7 +51,8 @@ func readTable(ctx context.Context, db *sql.DB, table, key string) (map[int64]Ro
 	}
 	texts := make([]string, len(names))
 	for i, n := range names {
-		texts[i] = `iif(typeof("` + n + `") = 'blob', lower(hex("` + n + `")), CAST("` + n + `" AS TEXT))`
+		n = `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
+		texts[i] = `iif(typeof(` + n + `) = 'blob', lower(hex(` + n + `)), CAST(` + n + ` AS TEXT))`
 	}
 	found, err := db.QueryContext(ctx, "SELECT "+strings.Join(texts, ", ")+" FROM "+table) //nolint:gosec // names come from the database's own catalogue
 	if err != nil {

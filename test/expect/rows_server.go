@@ -13,9 +13,14 @@ import (
 // ReadServer reads the three tables of a SQL Server, with one SELECT each. The result has the table names and the text
 // form of values of Read.
 func ReadServer(ctx context.Context, db *sql.DB) (Tables, error) {
+	return ReadServerBy(ctx, db, usualKeys())
+}
+
+// ReadServerBy is ReadServer of tables with other keys.
+func ReadServerBy(ctx context.Context, db *sql.DB, keys Keys) (Tables, error) {
 	all := Tables{}
 	for table, at := range map[string]struct{ name, key string }{
-		Detail: {"dbo.IVCE_DTL", "IVCE_DTL_UID"}, Tracking: {"dbo.IVCE_TRKG_MSTR", "IVCE_DTL_UID"},
+		Detail: {"dbo.IVCE_DTL", keys.Detail}, Tracking: {"dbo.IVCE_TRKG_MSTR", keys.Tracking},
 		Ledger: {"sqlwriter.ledger", "detail_id"},
 	} {
 		rows, err := readServerTable(ctx, db, at.name, at.key)
