@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 )
 
@@ -25,8 +23,12 @@ type shownMapping struct {
 // chosenMapping reads the chosen mapping of a database that has a table for it.
 func chosenMapping(ctx context.Context, db *open.Database, states []migration.State) (m shownMapping, err error) {
 	m.Version, m.now = db.Mapping.Version(), db.Mapping.Lines()
-	if migration.Count(states, migration.Applied) > 0 {
-		m.Chosen, m.before, err = db.ChosenMapping(ctx)
+	if migration.Count(states, migration.Applied) == 0 {
+		return m, nil
+	}
+	all, err := db.Mappings(ctx)
+	if len(all) > 0 {
+		m.Chosen, m.before = all[0].Version, all[0].Lines
 	}
 	return m, err
 }
@@ -50,48 +52,19 @@ func (m shownMapping) refusal() error {
 
 // changes is a table of the columns that come, go or change from the chosen mapping to this one.
 func (m shownMapping) changes() [][]string {
-	rows := [][]string{{"TABLE", "COLUMN", "WITH THE NEW MAPPING"}}
-	before, now := columnsOf(m.before), columnsOf(m.now)
-	all := maps.Clone(before)
-	maps.Copy(all, now)
-	for _, at := range slices.SortedFunc(maps.Keys(all), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		was, is := before[at], now[at]
-		what := ""
-		switch {
-		case was == nil:
-			what = "comes"
-		case is == nil:
-			what = "goes"
-		default:
-			what = changed(was, is)
+	rows := [][]string{{"COLUMN", "WITH THE NEW MAPPING"}}
+	gone, new := invoice.Without(m.before, m.now), invoice.Without(m.now, m.before)
+	for _, column := range gone {
+		what := "goes"
+		if slices.Contains(new, column) {
+			what = "changes"
 		}
-		if what != "" {
-			rows = append(rows, []string{at[0], at[1], what})
+		rows = append(rows, []string{column, what})
+	}
+	for _, column := range new {
+		if !slices.Contains(gone, column) {
+			rows = append(rows, []string{column, "comes"})
 		}
 	}
 	return rows
-}
-
-// columnsOf reads a mapping's lines, by table and name.
-func columnsOf(lines []string) map[[2]string]map[string]json.RawMessage {
-	all := map[[2]string]map[string]json.RawMessage{}
-	for _, line := range lines {
-		var name struct{ Table, Name string }
-		var members map[string]json.RawMessage
-		if json.Unmarshal([]byte(line), &name) == nil && json.Unmarshal([]byte(line), &members) == nil {
-			all[[2]string{name.Table, name.Name}] = members
-		}
-	}
-	return all
-}
-
-// changed names the members that differ; empty if none does.
-func changed(was, is map[string]json.RawMessage) string {
-	all := maps.Clone(was)
-	maps.Copy(all, is)
-	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return string(was[name]) == string(is[name]) })
-	if len(all) == 0 {
-		return ""
-	}
-	return "changes: " + strings.Join(slices.Sorted(maps.Keys(all)), ", ")
 }

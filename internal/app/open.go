@@ -219,7 +219,7 @@ func (a *App) checkSQL(ctx context.Context) error {
 			return err
 		}
 		a.adoptedAt.Store(at)
-		if _, _, err := a.chosenMapping(ctx); err != nil {
+		if _, err := a.mappings(ctx); err != nil {
 			return err
 		}
 	}
@@ -240,17 +240,17 @@ func (a *App) migrate(ctx context.Context) error {
 	return a.db.Migrate(ctx)
 }
 
-// chosenMapping is open.Store's. Health says whether the app's mapping is another one.
-func (a *App) chosenMapping(ctx context.Context) (version int, lines []string, err error) {
-	version, lines, err = a.db.ChosenMapping(ctx)
+// mappings are those of the database. Health says whether the app's is another than the chosen one.
+func (a *App) mappings(ctx context.Context) ([]invoice.Recorded, error) {
+	all, err := a.db.Mappings(ctx)
 	switch {
 	case err != nil:
-	case version == 0 || version == a.db.Mapping.Version():
+	case len(all) == 0 || all[0].Version == a.db.Mapping.Version():
 		a.status.lacks(condition.OtherMapping)
 	default:
 		a.status.lacks(condition.OtherMapping, problem(condition.OtherMapping))
 	}
-	return version, lines, err
+	return all, err
 }
 
 // runPorts are the ports of runs.
@@ -269,7 +269,7 @@ func (a *App) stores(ctx context.Context) (ops.Stores, error) {
 		return ops.Stores{}, err
 	}
 	s := a.db.Stores(a.runPorts(), a.runOptions())
-	s.ChosenMapping = a.chosenMapping
+	s.Mappings = a.mappings
 	return s, nil
 }
 

@@ -113,11 +113,17 @@ func (m *Mapping) Recipe(version int, lines []string) (Recipe, bool) {
 	return r, len(lines) > 0
 }
 
-// Lacks names the columns of an earlier version (TABLE.COLUMN) that do not stand unchanged in the mapping.
-func (m *Mapping) Lacks(lines []string) (columns []string) {
+// Recorded is a mapping that a migration chose, as a database keeps it.
+type Recorded struct {
+	Version int
+	Lines   []string
+}
+
+// Without names the columns (TABLE.COLUMN) of lines that do not stand unchanged among others.
+func Without(lines, others []string) (columns []string) {
 	for _, line := range lines {
 		var c recordedColumn
-		if err := json.Unmarshal([]byte(line), &c); err != nil || !slices.Contains(m.Lines(), line) {
+		if err := json.Unmarshal([]byte(line), &c); err != nil || !slices.Contains(others, line) {
 			columns = append(columns, string(c.Table)+"."+c.Name)
 		}
 	}

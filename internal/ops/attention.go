@@ -62,12 +62,12 @@ func (o *Ops) otherMapping(ctx context.Context, inUse string) (says string) {
 	ctx, cancel := context.WithTimeout(ctx, statusWithin)
 	defer cancel()
 	_ = o.withStores(ctx, func(ctx context.Context, s Stores) error {
-		if s.ChosenMapping == nil {
+		if s.Mappings == nil {
 			return nil
 		}
-		chosen, _, err := s.ChosenMapping(ctx)
-		if err == nil && chosen != 0 && chosen != s.Mapping.Version() {
-			says = fmt.Sprintf("the app's mapping is %s, and the last `sqlwriterctl migrate up` chose version %d: lines of the other one are not_comparable, unless all its columns stand unchanged in the app's; if the app's is meant, `sqlwriterctl migrate up --new-mapping` says so", inUse, chosen)
+		all, err := s.Mappings(ctx)
+		if len(all) > 0 && all[0].Version != s.Mapping.Version() {
+			says = fmt.Sprintf("the app's mapping is %s, and the last `sqlwriterctl migrate up` chose version %d: lines of the other one are not_comparable, unless all its columns stand unchanged in the app's; if the app's is meant, `sqlwriterctl migrate up --new-mapping` says so", inUse, all[0].Version)
 		}
 		return err
 	})

@@ -410,7 +410,7 @@ func TestAnotherMappingThanTheChosenOneIsTold(t *testing.T) {
 		chosen int
 		told   bool
 	}{{0, false}, {own, false}, {own + 1, true}} {
-		r.chosen = c.chosen
+		r.mappings = []invoice.Recorded{{Version: c.chosen}, {Version: own}}[:min(c.chosen, 2)]
 		s := r.tick()
 		require.Equal(t, "mapping.json, version 7", s.Mapping)
 		says, told := alarms(s)[condition.OtherMapping]

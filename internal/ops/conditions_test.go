@@ -141,7 +141,7 @@ func conditions() map[string]func(r *runs) time.Time {
 			return time.Time{}
 		},
 		condition.OtherMapping: func(r *runs) time.Time {
-			r.chosen = 8
+			r.mappings = []invoice.Recorded{{Version: 8}}
 			return time.Time{}
 		},
 		condition.ManualReview: func(r *runs) time.Time {

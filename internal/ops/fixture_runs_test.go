@@ -25,15 +25,13 @@ type runs struct {
 	queue    *inmem.Queue
 	search   *fakeFinder
 	readOnly string
-	// chosen is the version of the chosen mapping.
-	chosen int
 	// unfit is why the database cannot be used.
 	unfit error
 	// kinds replaces the kinds of the product unless nil.
 	kinds run.KindTable
 	// mapping is that of the database, and mappings are those that migrations chose.
 	mapping  *invoice.Mapping
-	mappings map[int][]string
+	mappings []invoice.Recorded
 }
 
 func newRuns(t *testing.T) *runs {
@@ -67,8 +65,7 @@ func (r *runs) renew() {
 				Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Ledger: fakeLedger{r.sink},
 				Executor: r.executor(), Findings: r.store.Findings(r.sink.Sink), Rows: r.sink.ReconcileRows("web", 0),
 				Preview: r.preview, Check: r.check, Mapping: r.mapping,
-				Mappings:      func(context.Context) (map[int][]string, error) { return r.mappings, nil },
-				ChosenMapping: func(context.Context) (int, []string, error) { return r.chosen, nil, nil },
+				Mappings: func(context.Context) ([]invoice.Recorded, error) { return r.mappings, nil },
 			}, nil
 		},
 		RunQueue: r.queue, Evidence: r.evidence, Creator: r.docs,

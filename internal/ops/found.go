@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
 )
 
@@ -131,8 +132,9 @@ func (s Stores) notComparable(ctx context.Context, lines map[int]int) (says []st
 	}
 	for _, version := range slices.Sorted(maps.Keys(lines)) {
 		why := "no migration recorded its columns"
-		if its, known := recorded[version]; known {
-			lacks := s.Mapping.Lacks(its)
+		at := slices.IndexFunc(recorded, func(r invoice.Recorded) bool { return r.Version == version })
+		if at >= 0 {
+			lacks := invoice.Without(recorded[at].Lines, s.Mapping.Lines())
 			more := ""
 			if n := len(lacks) - columnsNamed; n > 0 {
 				lacks, more = lacks[:columnsNamed], fmt.Sprintf(" and %d more", n)

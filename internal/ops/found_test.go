@@ -53,7 +53,11 @@ func TestTheStatusSaysWhyLinesAreNotComparable(t *testing.T) {
 		}
 	})
 	r := newRuns(t)
-	r.mappings = map[int][]string{other.Version(): other.Lines(), many.Version(): many.Lines(), 9: r.mapping.Lines()}
+	r.mappings = []invoice.Recorded{
+		{Version: other.Version(), Lines: other.Lines()},
+		{Version: many.Version(), Lines: many.Lines()},
+		{Version: 9, Lines: r.mapping.Lines()},
+	}
 	f := r.store.Findings(nil)
 	c := reconcile.Comparison{ID: "night", By: "ann", Why: "x"}
 	require.True(t, must(f.Begin(t.Context(), c))(t))

@@ -51,14 +51,11 @@ type Stores struct {
 	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure,
 	// throttled, quota.
 	Check func(ctx context.Context) error
-	// Preview is commit.Sink.Apply in mode preview. Mapping is that of its statements. Mappings are the lines
-	// (invoice.Mapping.Lines) of each that a migration chose, by its version.
+	// Preview is commit.Sink.Apply in mode preview. Mapping is that of its statements. Mappings are those that migrations
+	// chose, the last one first; nil is as if none did.
 	Preview  func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error)
 	Mapping  *invoice.Mapping
-	Mappings func(ctx context.Context) (map[int][]string, error)
-	// ChosenMapping returns the version and the lines of the mapping that the last migration chose; 0 if none
-	// did. It may be nil, as if none did.
-	ChosenMapping func(ctx context.Context) (version int, lines []string, err error)
+	Mappings func(ctx context.Context) ([]invoice.Recorded, error)
 }
 
 // Ports are the dependencies of Ops.

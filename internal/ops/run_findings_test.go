@@ -48,6 +48,7 @@ func (r *runs) loseTracking(line int64) {
 
 // makerOf and statusOf are values of IVCE_DTL.
 func (r *runs) makerOf(line int64) string { return r.value(line, "CLN_MFR_AI_NM") }
+
 func (r *runs) statusOf(line int64) string {
 	return r.value(line, invoice.DefaultMapping().Status(invoice.Detail))
 }

@@ -29,10 +29,9 @@ type Store interface {
 	adopt.Reader
 	// MarkEmpty records that no other program has written results before.
 	MarkEmpty(ctx context.Context, by string) error
-	// Migrate also chooses the store's mapping; ChosenMapping is the version and the lines of the last one (0: none).
+	// Migrate also chooses the store's mapping. Mappings are those that were chosen, the last one first.
 	Migrate(ctx context.Context) error
-	ChosenMapping(ctx context.Context) (version int, lines []string, err error)
-	Mappings(ctx context.Context) (map[int][]string, error)
+	Mappings(ctx context.Context) ([]invoice.Recorded, error)
 	MigrationStatus(ctx context.Context) ([]migration.State, error)
 	// Ping connects. Check connects and verifies that the tables fit the statements.
 	Ping(ctx context.Context) error
@@ -106,8 +105,7 @@ func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
 		Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Ledger: ledger{d},
 		Executor: run.NewExecutor(p, o),
 		Findings: d.Findings(o.SysName), Rows: d.ReconcileRows(o.SysName, 0), Mapping: d.Mapping,
-		Mappings:      d.Mappings,
-		ChosenMapping: d.ChosenMapping,
+		Mappings: d.Mappings,
 		Check: func(ctx context.Context) error {
 			if err := d.Check(ctx); err != nil {
 				return err

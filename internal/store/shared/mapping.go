@@ -17,40 +17,33 @@ func ReadRecipes(ctx context.Context, db *sql.DB, table string, m *invoice.Mappi
 	own, _ := m.Recipe(m.Version(), nil)
 	r = Recipes{m.Version(): &own}
 	all, err := Mappings(ctx, db, table)
-	for version, lines := range all {
-		if recipe, ok := m.Recipe(version, lines); ok {
-			r[version] = &recipe
+	for _, recorded := range all {
+		if recipe, ok := m.Recipe(recorded.Version, recorded.Lines); ok {
+			r[recorded.Version] = &recipe
 		}
 	}
 	return r, err
 }
 
-// Mappings returns the lines of each version in the table.
-func Mappings(ctx context.Context, db *sql.DB, table string) (map[int][]string, error) {
-	all := map[int][]string{}
-	err := eachMapping(ctx, db, table, func(version int, lines []string) { all[version] = lines })
-	return all, err
-}
-
-func eachMapping(ctx context.Context, db *sql.DB, table string, each func(version int, lines []string)) error {
+// Mappings returns the rows of the table of mappings. The one that was chosen last comes first.
+func Mappings(ctx context.Context, db *sql.DB, table string) (all []invoice.Recorded, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT version, columns FROM "+table+" ORDER BY chosen_at DESC")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // a failure is in rows.Err
 	for rows.Next() {
-		var version int
+		var one invoice.Recorded
 		var text string
-		var lines []string
-		if err := rows.Scan(&version, &text); err != nil {
-			return fmt.Errorf("scan: %w", err)
+		if err := rows.Scan(&one.Version, &text); err != nil {
+			return nil, fmt.Errorf("scan: %w", err)
 		}
-		if err := json.Unmarshal([]byte(text), &lines); err != nil {
-			return fmt.Errorf("mapping %d: %w", version, err)
+		if err := json.Unmarshal([]byte(text), &one.Lines); err != nil {
+			return nil, fmt.Errorf("mapping %d: %w", one.Version, err)
 		}
-		each(version, lines)
+		all = append(all, one)
 	}
-	return rows.Err()
+	return all, rows.Err()
 }
 
 // MappingText is a mapping's lines as the table has them.
@@ -60,14 +53,4 @@ func MappingText(m *invoice.Mapping) string {
 		panic(err) // texts have no error
 	}
 	return string(text)
-}
-
-// Chosen returns the version and the lines of the mapping that the last migration chose; 0 if none did.
-func Chosen(ctx context.Context, db *sql.DB, table string) (version int, lines []string, err error) {
-	err = eachMapping(ctx, db, table, func(v int, l []string) {
-		if version == 0 {
-			version, lines = v, l
-		}
-	})
-	return version, lines, err
 }

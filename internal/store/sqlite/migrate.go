@@ -44,22 +44,15 @@ func (s *Store) recipes(ctx context.Context) (shared.Recipes, error) {
 	return r, classifyDependency("sqlite: mappings", err)
 }
 
-// ChosenMapping returns the version and the lines (invoice.Mapping.Lines) of the mapping that the last Migrate chose; 0
-// if none did. Errors by kind: those of dependency scope.
-func (s *Store) ChosenMapping(ctx context.Context) (version int, lines []string, err error) {
-	version, lines, err = shared.Chosen(ctx, s.reader, mappingTable)
-	return version, lines, classifyDependency("sqlite: mappings", err)
-}
-
-// Mappings returns the lines of each mapping that a Migrate chose, by its version. Errors as ChosenMapping.
-func (s *Store) Mappings(ctx context.Context) (map[int][]string, error) {
+// Mappings returns the mappings that migrations chose, the last one first. Errors by kind: those of dependency scope.
+func (s *Store) Mappings(ctx context.Context) ([]invoice.Recorded, error) {
 	all, err := shared.Mappings(ctx, s.reader, mappingTable)
 	return all, classifyDependency("sqlite: mappings", err)
 }
 
-// Migrate updates our tables (sqlwriter_*) in one transaction, and chooses the mapping of the store. It never changes the user's tables. Migrations only
-// expand, so older and newer builds work on the result, and a database may have more than this build knows. Errors by
-// kind: infrastructure, with code "migration_checksum" if a file that was run differs from this build's file.
+// Migrate updates our tables (sqlwriter_*) in one transaction, and chooses the mapping of the store. It
+// never changes the user's tables. Migrations only expand, so older and newer builds work on the result, and a database
+// may have more than this build knows. Errors by kind: infrastructure, with code "migration_checksum" if a file that was run differs from this build's file.
 func (s *Store) Migrate(ctx context.Context) error {
 	files, err := migrationList()
 	if err != nil {

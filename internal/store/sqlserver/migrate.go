@@ -13,6 +13,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/shared"
 )
@@ -68,15 +69,8 @@ func (s *Store) recipes(ctx context.Context) (shared.Recipes, error) {
 	return r, classifyDependency("sqlserver: mappings", err)
 }
 
-// ChosenMapping returns the version and the lines (invoice.Mapping.Lines) of the mapping that the last Migrate chose; 0
-// if none did. Errors by kind: those of dependency scope.
-func (s *Store) ChosenMapping(ctx context.Context) (version int, lines []string, err error) {
-	version, lines, err = shared.Chosen(ctx, s.db, mappingTable)
-	return version, lines, classifyDependency("sqlserver: mappings", err)
-}
-
-// Mappings returns the lines of each mapping that a Migrate chose, by its version. Errors as ChosenMapping.
-func (s *Store) Mappings(ctx context.Context) (map[int][]string, error) {
+// Mappings returns the mappings that migrations chose, the last one first. Errors by kind: those of dependency scope.
+func (s *Store) Mappings(ctx context.Context) ([]invoice.Recorded, error) {
 	all, err := shared.Mappings(ctx, s.db, mappingTable)
 	return all, classifyDependency("sqlserver: mappings", err)
 }
