@@ -205,13 +205,15 @@ func (s Stores) rewritten(l *LineDiff, it commit.Item, row commit.RowOutcome, no
 		l.Outcome, l.Says = verdict, why+onlyTold
 	}
 	after := slices.Clone(row.Want)
+	if it.Overwrites(row.DetailID) || (row.Verdict != invoice.OutcomeUnchanged && !now.Ledger.Has(it)) {
+		return after
+	}
 	tracked := false
 	for i, c := range s.Mapping.Columns() {
 		tracked = tracked || (c.Table == invoice.Tracking && !row.Before[i].Null)
 	}
 	for i, c := range s.Mapping.Columns() {
-		if c.Status && (c.Table == invoice.Detail || tracked) && row.Verdict == invoice.OutcomeUnchanged &&
-			!it.Overwrites(row.DetailID) {
+		if c.Status && (c.Table == invoice.Detail || tracked) {
 			after[i] = row.Before[i] // a rewrite keeps the status of a line that has the content
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -227,6 +228,9 @@ func TestADryRunOfLinesOfAnEarlierMapping(t *testing.T) {
 			breaker.Heartbeat{SysName: "web"})
 		require.NoError(t, err)
 	}
+	r.meddle(1, invoice.Detail, invoice.DefaultMapping().Status(invoice.Detail), "BY HAND")
+	r.clock = r.clock.Add(time.Minute)
+	r.put(result(1, "a", `{"status":"committed","outcome":"applied"}`)) // the record made a later snapshot
 	r.meddle(2, invoice.Detail, "CLN_MFR_AI_NM", "somebody's")
 	r.meddle(3, invoice.Detail, "UNSPSC_CD", "somebody's")
 	r.meddle(4, invoice.Detail, "UNSPSC_CD", "39131711")
@@ -262,7 +266,7 @@ func TestADryRunOfLinesOfAnEarlierMapping(t *testing.T) {
 		request.DryRun, request.Why = false, "the column is new"
 		require.Equal(t, outcomes, r.startHere(request).Progress.Stats.Outcomes, "the run does what the dry run said")
 	}
-	require.Equal(t, "somebody's", r.makerOf(2))
+	require.Equal(t, []string{"somebody's", "BY HAND"}, []string{r.makerOf(2), r.statusOf(1)})
 }
 
 func TestADryRunNamesWhatAPersonRepaired(t *testing.T) {

@@ -5,6 +5,15 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
+// Has reports whether a ledger row of the item's document has its content, by the recipe of the row's version.
+func (l Ledger) Has(it commit.Item) bool {
+	if l.Recipe == nil || l.Version != it.Version {
+		return false
+	}
+	hash, known := l.Recipe.ContentHash(invoice.Document{Main: it.Main, Duplicates: it.Duplicates, Values: it.Values})
+	return known && l.Hash == hash
+}
+
 // LeftAlone is the verdict of a rewrite on a line that it does not write, as commit.Sink says, and why; empty for one
 // that it writes. The line has a ledger row and a detail row. want are the values that the rewrite would write.
 func (l Line) LeftAlone(it commit.Item, want []invoice.Value) (verdict invoice.Outcome, why string) {

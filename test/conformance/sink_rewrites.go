@@ -38,6 +38,7 @@ func rewriteCases() []sinkCase {
 		},
 		{"a line without row hashes is not comparable", nil, rewriteWithoutHashes},
 		{"a line of an earlier mapping is compared by its columns, and filled", nil, rewriteFills},
+		{"a line that an earlier mapping wrote keeps a steward's status", nil, rewriteKeepsStatusOfEarlier},
 		{"a value that an earlier mapping did not write is not comparable", nil, rewriteForeignValue},
 		{"a line of a mapping with a column more or another is not comparable", nil, rewriteOtherMapping},
 		{"what cannot be compared may be written, and an edit still may not", nil, rewriteNotComparableAndEdited},
@@ -433,6 +434,27 @@ func rewriteFills(s *sinkTest) {
 	a.Overwrite = []int64{2}
 	s.rewrites(a, "applied(applied applied applied)")
 	s.holds(a, 2)
+}
+
+// The record of a commit makes a later snapshot of the same content. Other content brings its own status.
+func rewriteKeepsStatusOfEarlier(s *sinkTest) {
+	_, earlier := added()
+	recipe, _ := earlier.Recipe(earlier.Version(), nil)
+	s.h.AddLines(s, 1, 2, 3)
+	for _, it := range []commit.Item{doc("a", 10, 5, "x", 1, 2), doc("b", 10, 5, "x", 3)} {
+		it = under(earlier, it)
+		it.Hash, _ = recipe.ContentHash(invoice.Document{Main: it.Main, Duplicates: it.Duplicates, Values: it.Values})
+		_, err := s.h.Under(s, earlier).Apply(s.Context(), []commit.Item{it}, commit.Write, unknown(sysName))
+		require.NoError(s, err)
+	}
+	s.setStatus(2, "BY HAND")
+	s.setStatus(3, "BY HAND")
+	a, b := doc("a", 10, 9, "x", 1, 2), doc("b", 10, 9, "y", 3)
+	s.rewrites(a, "applied(applied applied)")
+	s.holds(a, 1)
+	s.hasStatus(a, 2, "BY HAND")
+	s.rewrites(b, "applied(applied)")
+	s.holds(b)
 }
 
 func rewriteForeignValue(s *sinkTest) {

@@ -56,7 +56,7 @@ func (w *work) settle(id int64, it commit.Item) {
 		w.taken[id] = true
 		w.entries[id] = w.entryOf(it, id, w.s.writes+1)
 		w.lines[id] = w.s.written(w.s.lines[id], it, id)
-		if known && it.Version.Compare(e.Version) <= 0 && !other(e, it) && !it.Overwrites(id) {
+		if known && it.Version.Compare(e.Version) <= 0 && (!other(e, it) || w.s.had(e, it)) && !it.Overwrites(id) {
 			w.lines[id] = withStatusOf(w.lines[id], w.s.lines[id])
 		}
 	case holds(e, it) && it.SourceTS > e.SourceTS:
@@ -240,6 +240,16 @@ func other(e Entry, it commit.Item) bool {
 		return !it.FailureMark && it.SourceTS > e.SourceTS && !leaves(e, it)
 	}
 	return e.Hash != it.Hash
+}
+
+// had reports whether another recipe wrote an item's content to its line.
+func (s *Sink) had(e Entry, it commit.Item) bool {
+	recipe := s.recipe(e.HashVersion)
+	if recipe == nil || it.FailureMark || e.Version != it.Version {
+		return false
+	}
+	hash, known := recipe.ContentHash(invoice.Document{Main: it.Main, Duplicates: it.Duplicates, Values: it.Values})
+	return known && hash == e.Hash
 }
 
 // leaves reports whether a document that a run took over leaves a line alone that another recipe wrote.

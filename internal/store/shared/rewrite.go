@@ -13,7 +13,9 @@ import (
 type Present struct {
 	// Recipe is that of the ledger row's version; nil where nothing tells what was written, as for an adopted or marked
 	// line. The hashes are the ledger's; empty where it has NULL.
-	Recipe                   *invoice.Recipe
+	Recipe *invoice.Recipe
+	// Hash is that of the content; empty for one of an older document.
+	Hash                     string
 	DetailHash, TrackingHash string
 	// Tracked says that the line has a tracking row.
 	Tracked bool
@@ -30,6 +32,11 @@ func (p Present) LeftAlone(it commit.Item, line int64) invoice.Outcome {
 	}
 	outcome, _ := reconcile.Line{ID: line, Ledger: l.Ledger, Rows: l.state(), Values: l.Values}.LeftAlone(it, p.Want)
 	return outcome
+}
+
+// Has reports whether the line was written with the item's content, by the recipe of its version.
+func (p Present) Has(it commit.Item) bool {
+	return reconcile.Ledger{Recipe: p.Recipe, Version: it.Version, Hash: p.Hash}.Has(it)
 }
 
 // Decimal gives a number its column's scale. It keeps digits beyond the scale, because they differ from any

@@ -51,7 +51,7 @@ func (r *request) compare(ctx context.Context) ([]compared, error) {
 		if l.verdict = p.LeftAlone(it, l.line); l.verdict == "" {
 			l.verdict = invoice.OutcomeApplied
 		}
-		l.keepStatus = l.keepStatus && !it.Overwrites(l.line)
+		l.keepStatus = (l.keepStatus || p.Has(it)) && !it.Overwrites(l.line)
 		lines = append(lines, l)
 	}
 	return lines, classify(op, rows.Err())
@@ -61,16 +61,17 @@ func (r *request) scanPresent(rows *sql.Rows) (l compared, p shared.Present, err
 	columns := r.mapping.Columns()
 	var position int
 	var version sql.NullInt64
-	var detail, tracking shared.Hash
+	var content, detail, tracking shared.Hash
 	texts := make([]sql.NullString, len(columns))
-	to := []any{&l.item, &position, &l.keepStatus, &version, &detail, &tracking, &p.Tracked}
+	to := []any{&l.item, &position, &l.keepStatus, &content, &version, &detail, &tracking, &p.Tracked}
 	for i := range texts {
 		to = append(to, &texts[i])
 	}
 	if err := rows.Scan(to...); err != nil {
 		return l, p, fmt.Errorf("scan: %w", err)
 	}
-	p.Recipe, p.DetailHash, p.TrackingHash = r.recipes[int(version.Int64)], string(detail), string(tracking)
+	p.Recipe, p.Hash = r.recipes[int(version.Int64)], string(content)
+	p.DetailHash, p.TrackingHash = string(detail), string(tracking)
 	p.Values = make([]invoice.Value, len(columns))
 	for i, c := range columns {
 		p.Values[i] = storedValue(c, texts[i])

@@ -58,10 +58,10 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 	columns := a.form.Mapping.Columns()
 	var known bool
-	var detail, tracking shared.Hash
+	var content, detail, tracking shared.Hash
 	var version sql.NullInt64
 	found := make([]any, len(columns))
-	to := []any{&at[0], &at[1], &l.keepStatus, &known, &version, &detail, &tracking, &l.detail, &l.tracking}
+	to := []any{&at[0], &at[1], &l.keepStatus, &content, &known, &version, &detail, &tracking, &l.detail, &l.tracking}
 	for i := range found {
 		to = append(to, &found[i])
 	}
@@ -75,11 +75,12 @@ func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 		return at, l, err
 	}
 	present := shared.Present{
-		Recipe: a.recipes[int(version.Int64)], DetailHash: string(detail), TrackingHash: string(tracking),
+		Recipe: a.recipes[int(version.Int64)], Hash: string(content), DetailHash: string(detail), TrackingHash: string(tracking),
 		Tracked: l.tracking.Valid, Values: a.form.Stored(values),
 		Want: a.form.Stored(a.form.Mapping.RowValues(it.Values, it.Main, line)),
 	}
-	l.verdict, l.keepStatus = present.LeftAlone(it, line), l.keepStatus && !it.Overwrites(line)
+	l.verdict = present.LeftAlone(it, line)
+	l.keepStatus = (l.keepStatus || present.Has(it)) && !it.Overwrites(line)
 	return at, l, nil
 }
 

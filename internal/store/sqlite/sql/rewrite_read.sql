@@ -1,9 +1,10 @@
 -- Guarantees: each line that has a ledger row and that a rewrite would write, with the ledger's hashes and the values
 -- of both rows as text, in the order of the column table. keep_status is 1 where a write would say unchanged.
--- tracked is 1 for a line with a tracking row; the others have NULL as its values.
+-- tracked is 1 for a line with a tracking row; the others have NULL as its values. The content's hash is NULL of an
+-- older document.
 SELECT
     s.doc, s.position, NOT ({{template "newer" .}} OR {{template "other" .}}) AS keep_status,
-    l.hash_version, l.detail_row_hash, l.tracking_row_hash, t.{{.TrackingKey}} IS NOT NULL AS tracked{{range .Columns}},
+    iif({{template "newer" .}}, NULL, l.content_hash), l.hash_version, l.detail_row_hash, l.tracking_row_hash, t.{{.TrackingKey}} IS NOT NULL AS tracked{{range .Columns}},
     CAST({{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS TEXT){{end}}
 FROM
     (SELECT r.detail_id, r.position, i.* FROM {{.Row}} AS r CROSS JOIN {{.Item}} AS i WHERE i.doc = r.doc) AS s

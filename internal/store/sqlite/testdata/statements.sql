@@ -368,7 +368,8 @@ WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IV
 ---- rewrite_read
 -- Guarantees: each line that has a ledger row and that a rewrite would write, with the ledger's hashes and the values
 -- of both rows as text, in the order of the column table. keep_status is 1 where a write would say unchanged.
--- tracked is 1 for a line with a tracking row; the others have NULL as its values.
+-- tracked is 1 for a line with a tracking row; the others have NULL as its values. The content's hash is NULL of an
+-- older document.
 SELECT
     s.doc, s.position, NOT ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR (
                 l.content_hash IS NULL
@@ -378,7 +379,7 @@ SELECT
                     AND max(l.source_ts, CAST(strftime('%s', l.applied_at) AS INTEGER)) < s.leave_since
                 )
             )) AS keep_status,
-    l.hash_version, l.detail_row_hash, l.tracking_row_hash, t."IVCE_DTL_UID" IS NOT NULL AS tracked,
+    iif((l.version_us, l.document_key) < (s.version_us, s.document_key), NULL, l.content_hash), l.hash_version, l.detail_row_hash, l.tracking_row_hash, t."IVCE_DTL_UID" IS NOT NULL AS tracked,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
     CAST(d."UNSPSC_CD" AS TEXT),

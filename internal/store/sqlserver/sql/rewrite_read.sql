@@ -1,6 +1,6 @@
 -- Guarantees: a row for each line that a rewrite would write, with the ledger's hashes, the fingerprints of its two
 -- rows and their values, in the order of the column table. The fingerprint of an absent tracking row is NULL.
--- keep_status is 1 where a write would say unchanged.
+-- keep_status is 1 where a write would say unchanged. The content's hash is NULL of an older document.
 -- The ledger's rows stay locked until the statement ends, so that no write comes between a ledger row and its line. The
 -- user's rows are the present ones, also in a database with READ_COMMITTED_SNAPSHOT.
 SELECT
@@ -15,6 +15,12 @@ SELECT
             THEN 0
         ELSE 1
     END AS keep_status,
+    CASE
+        WHEN
+            {{template "newer" .}}
+            THEN NULL
+        ELSE l.content_hash
+    END AS content_hash,
     CASE WHEN l.detail_id IS NULL THEN 0 ELSE 1 END AS known, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
     {{fingerprint "d" .Detail 4}} AS detail_seen,
     CASE
