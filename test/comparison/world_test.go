@@ -46,6 +46,9 @@ type world struct {
 	// ops is what operators do, and the timer that starts nights.
 	ops     *ops.Ops
 	options reconcile.Options
+	// reader has the mapping of the build, mappings are those that migrations chose.
+	reader   invoice.Reader
+	mappings func(ctx context.Context) (map[int][]string, error)
 	// padding makes the documents of consistent longer, by as many bytes.
 	padding int
 	// changed are the documents that changed since the last night began.
@@ -68,14 +71,19 @@ func newWorld(
 		Log: zerolog.Nop(), Now: w.now, Wait: w.wait, SysName: sysName, Heartbeat: w.db.sink.Heartbeat,
 		TakeOver: w.db.sink.TakeOver, MaxPoisonPerHour: 10_000,
 	})
-	w.commit = commit.NewCommit(w.container.documents, w.db.sink, commit.Options{
-		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence,
-		Container: "AI_PROCESS_LOGS",
-	})
+	w.commit = commit.NewCommit(w.container.documents, w.db.sink, w.committing())
 	w.options = reconcile.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait}
 	w.opens()
 	require.NoError(t, w.db.empty(t.Context(), "a test"))
 	return w
+}
+
+// committing are the options of Commit.
+func (w *world) committing() commit.Options {
+	return commit.Options{
+		SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Breaker: w.breaker, Evidence: w.evidence,
+		Container: "AI_PROCESS_LOGS", Reader: w.reader,
+	}
 }
 
 // opens makes what operators use.
@@ -86,13 +94,14 @@ func (w *world) opens() {
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{
 				Runs: w.db.runs, Findings: w.db, Rows: w.db.rows, Executor: w.executor(),
-				Check: func(context.Context) error { return nil },
+				Check:   func(context.Context) error { return nil },
+				Mapping: w.reader.Mapping, Mappings: w.mappings,
 				Preview: func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error) {
 					return w.db.sink.Apply(ctx, items, commit.Preview, breaker.Heartbeat{SysName: sysName})
 				},
 			}, nil
 		},
-	}, ops.Options{SysName: sysName, Now: w.now})
+	}, ops.Options{SysName: sysName, Now: w.now, Reader: w.reader})
 }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
@@ -274,7 +283,7 @@ func (w *world) executor() *run.Executor {
 	return run.NewExecutor(run.Ports{
 		Store: w.db.runs, Finder: w.container.finder, Documents: w.container.documents, Commit: w.commit,
 		Breaker: w.breaker, Evidence: w.evidence,
-	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait})
+	}, run.Options{SysName: sysName, Log: zerolog.Nop(), Now: w.now, Wait: w.wait, Reader: w.reader})
 }
 
 // operator is somebody who asks for something.
