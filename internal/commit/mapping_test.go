@@ -126,3 +126,21 @@ func TestWhatFailedUnderOneMappingIsReadByTheNext(t *testing.T) {
 		})
 	}
 }
+
+// Of content that another mapping wrote nobody can tell whether it is the one that failed. The line is left as it is,
+// and the document does not count as written.
+func TestADocumentThatAnotherMappingWroteFailsForGood(t *testing.T) {
+	for _, maker := range []string{"a manufacturer", "another manufacturer"} {
+		w := newWorld(t, 1, 2)
+		doc := result(1, 1, "a manufacturer", "", 2)
+		w.deploys(mapping.Without(invoice.Detail, "UPC_CD"))
+		w.run(w.put(doc)...)
+		before := w.everything(1, 2)
+		w.deploys(stricter()["a narrower text"])
+		w.othersApply()
+		require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(result(1, 1, maker, spent(), 2)).Outcomes)
+		require.Equal(t, before, w.everything(1, 2))
+		require.Equal(t, "AI-ERROR could not be set where another mapping wrote the document, perhaps with this content: "+
+			"lines 1, 2", w.state(idOf(t, doc))["final_error"])
+	}
+}

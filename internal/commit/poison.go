@@ -300,9 +300,8 @@ func (p *poisoner) mark(ctx context.Context, w *inflight, e evidence) error {
 			if out := outcomes[0]; out.Verdict == invoice.OutcomeUnchanged || out.Verdict == invoice.OutcomeSuperseded {
 				p.notPoison(w, result{outcome: out})
 				return nil
-			} else if missing := out.Missing(); len(missing) > 0 {
-				finalError = "AI-ERROR could not be set where there is no row in IVCE_DTL: lines " + idList(missing)
 			}
+			finalError = outcomes[0].whyUnmarked()
 		}
 	} else {
 		finalError = "no line was marked: " + finalError

@@ -211,6 +211,21 @@ func (o DocumentOutcome) lines(v invoice.Outcome) []int64 {
 	return ids
 }
 
+// whyUnmarked names the lines that a mark left as they are, for people.
+func (o DocumentOutcome) whyUnmarked() string {
+	var parts []string
+	if missing := o.Missing(); len(missing) > 0 {
+		parts = append(parts, "where there is no row in IVCE_DTL: lines "+idList(missing))
+	}
+	if other := o.lines(invoice.OutcomeNotComparable); len(other) > 0 {
+		parts = append(parts, "where another mapping wrote the document, perhaps with this content: lines "+idList(other))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "AI-ERROR could not be set " + strings.Join(parts, "; ")
+}
+
 // whyLeftAlone names the lines that a rewrite left alone, for people.
 func (o DocumentOutcome) whyLeftAlone() string {
 	var parts []string

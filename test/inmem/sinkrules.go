@@ -210,10 +210,10 @@ func holds(e Entry, it commit.Item) bool {
 }
 
 // outdatedHash reports whether the ledger names the document with a hash that cannot be compared, from a snapshot that
-// is not older than that of content: then nothing says that the content is another.
+// is not older: then nothing says that the content is another.
 func outdatedHash(e Entry, it commit.Item) bool {
 	return e.Outcome != OutcomeFailed && e.Version == it.Version && e.HashVersion != it.HashVersion &&
-		(it.FailureMark || it.SourceTS <= e.SourceTS)
+		it.SourceTS <= e.SourceTS
 }
 
 // mayTake is the guard: whether an item may take a line over from what the ledger names.
@@ -237,7 +237,7 @@ func other(e Entry, it commit.Item) bool {
 		return true
 	}
 	if e.HashVersion != it.HashVersion { // nobody can tell
-		return !it.FailureMark && it.SourceTS > e.SourceTS && !leaves(e, it)
+		return it.SourceTS > e.SourceTS && !leaves(e, it)
 	}
 	return e.Hash != it.Hash
 }
@@ -252,11 +252,10 @@ func (s *Sink) had(e Entry, it commit.Item) bool {
 	return known && hash == e.Hash
 }
 
-// leaves reports whether a document that a run took over leaves a line alone that another recipe wrote.
+// leaves reports whether a mark, or a document that a run took over, leaves a line alone that another recipe wrote.
 func leaves(e Entry, it commit.Item) bool {
-	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version &&
-		e.HashVersion != it.HashVersion &&
-		it.LeaveSince > 0 && max(e.SourceTS, e.At) >= it.LeaveSince
+	return e.Outcome != OutcomeFailed && e.Version == it.Version && e.HashVersion != it.HashVersion &&
+		(it.FailureMark || it.LeaveSince > 0 && max(e.SourceTS, e.At) >= it.LeaveSince)
 }
 
 // entryOf is the ledger's row for a line that an item wrote.

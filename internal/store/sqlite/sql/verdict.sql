@@ -17,13 +17,13 @@ SET verdict = CASE
         AND s.ledger_hash = s.content_hash AND s.ledger_hash_version = s.hash_version
         THEN 'unchanged'
     WHEN
-        s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+        s.ledger_us = s.version_us AND s.ledger_key = s.document_key
         AND s.ledger_hash_version <> s.hash_version
-        AND max(s.ledger_ts, s.ledger_at) >= s.leave_since
+        AND (s.mark = 1 OR max(s.ledger_ts, s.ledger_at) >= s.leave_since)
         THEN 'not_comparable'
     WHEN
         s.ledger_us = s.version_us AND s.ledger_key = s.document_key
-        AND s.ledger_hash_version <> s.hash_version AND (s.mark = 1 OR s.ledger_ts >= s.source_ts)
+        AND s.ledger_hash_version <> s.hash_version AND s.ledger_ts >= s.source_ts
         THEN 'unchanged'
     WHEN
         (s.ledger_us, s.ledger_key) > (s.version_us, s.document_key)

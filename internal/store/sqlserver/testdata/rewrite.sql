@@ -308,16 +308,17 @@ BEGIN
                             AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
                             THEN 'unchanged'
                         WHEN
-                            s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
+                            l.version_us = s.version_us AND l.document_key = s.document_key
                             AND l.hash_version <> s.hash_version
                             AND (
-                                l.source_ts >= s.leave_since
+                                s.mark = 1
+                                OR l.source_ts >= s.leave_since
                                 OR DATEDIFF_BIG(SECOND, '1970-01-01', l.applied_at) >= s.leave_since
                             )
                             THEN 'not_comparable'
                         WHEN
                             l.version_us = s.version_us AND l.document_key = s.document_key
-                            AND l.hash_version <> s.hash_version AND (s.mark = 1 OR l.source_ts >= s.source_ts)
+                            AND l.hash_version <> s.hash_version AND l.source_ts >= s.source_ts
                             THEN 'unchanged'
                         WHEN
                             l.version_us > s.version_us
