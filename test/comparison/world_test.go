@@ -48,7 +48,7 @@ type world struct {
 	options reconcile.Options
 	// reader has the mapping of the build, mappings are those that migrations chose.
 	reader   invoice.Reader
-	mappings func(ctx context.Context) (map[int][]string, error)
+	mappings func(ctx context.Context) ([]invoice.Recorded, error)
 	// padding makes the documents of consistent longer, by as many bytes.
 	padding int
 	// changed are the documents that changed since the last night began.
