@@ -110,6 +110,10 @@ func markOtherVersion(s *sinkTest) {
 			require.Equal(s, before, s.state(1, 2))
 		}
 	}
+	// the mark is of a later snapshot than the content beside it
+	s.givesIn(commit.Write, []string{"superseded(superseded)", "unchanged(unchanged)"}, doc("a", 10, 6, "y", 1),
+		mark(doc("a", 10, 7, "z", 1)))
+	require.Equal(s, before, s.state(1, 2))
 	newer := doc("b", 11, 1, "z", 1, 2)
 	s.gives(mark(newer), "applied(applied applied)")
 	for _, line := range []int64{1, 2} {

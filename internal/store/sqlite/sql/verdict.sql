@@ -1,7 +1,7 @@
 -- Guarantees: every verdict depends on the ledger after the write. A line without evidence of this write, this
 -- content or anything newer gets 'none'; the whole request is rolled back and made again.
 -- Skipped if the ledger has this write for every line (stamped.sql).
--- A pruned row of the same document at the same source_ts lost to a later item of this request.
+-- A pruned row of the same document lost to a later item of this request, which may have been left alone.
 UPDATE {{.Row}} AS r
 SET verdict = CASE
     WHEN s.missing THEN 'missing'
@@ -29,7 +29,7 @@ SET verdict = CASE
         (s.ledger_us, s.ledger_key) > (s.version_us, s.document_key)
         OR (
             s.ledger_us = s.version_us AND s.ledger_key = s.document_key
-            AND (s.ledger_ts > s.source_ts OR (s.ledger_ts = s.source_ts AND s.winner = 0))
+            AND (s.ledger_ts > s.source_ts OR s.winner = 0)
         )
         THEN 'superseded'
     ELSE 'none'

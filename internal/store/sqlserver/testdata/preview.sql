@@ -270,7 +270,7 @@ BEGIN
     -- content or anything newer is a lost race; the whole request is undone and made again.
     -- Skipped if this write stamped as many ledger rows as the request has lines. A line is stamped at most once,
     -- so all are, and our locks keep others from changing them.
-    -- A pruned line of the same document at the same source_ts lost to a later item of this request.
+    -- A pruned line of the same document lost to a later item of this request, which may have been left alone.
     -- A percent sign is doubled, because THROW reads its message as a format.
     IF @stamped < @rows
         BEGIN
@@ -306,7 +306,7 @@ BEGIN
                         OR (l.version_us = s.version_us AND l.document_key > s.document_key)
                         OR (
                             l.version_us = s.version_us AND l.document_key = s.document_key
-                            AND (l.source_ts > s.source_ts OR (l.source_ts = s.source_ts AND s.winner = 0))
+                            AND (l.source_ts > s.source_ts OR s.winner = 0)
                         )
                         THEN 'superseded'
                     ELSE 'none'
