@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 // refusedName is a manufacturer's name that validation lets pass and the database refuses.
@@ -39,7 +40,7 @@ func newBisect(s *sinkTest, lines int) *bisect {
 	now := func() time.Time { return b.clock }
 	b.docs = inmem.NewDocuments(now)
 	b.commit = commit.NewCommit(b.docs, b.requests, commit.Options{
-		SysName: "web", PartsAtOnce: s.partsAtOnce, Now: now, Draw: func() float64 { return 0.5 },
+		SysName: "web", Reader: mapping.Reader(), PartsAtOnce: s.partsAtOnce, Now: now, Draw: func() float64 { return 0.5 },
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 	return b
@@ -164,7 +165,7 @@ func (b *bisect) texts(list []paper) []string {
 
 func (b *bisect) read(p paper) invoice.Document {
 	b.Helper()
-	d, err := invoice.Reader{}.Read(b.raw(p), b.clock)
+	d, err := mapping.Reader().Read(b.raw(p), b.clock)
 	require.NoError(b, err)
 	require.Nil(b, d.Problem, "validation lets it pass")
 	return d

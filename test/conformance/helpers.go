@@ -43,6 +43,9 @@ func contentValues(content string) []invoice.Value {
 			continue
 		}
 		values[i] = invoice.Null()
+		if c.Source == invoice.FromMapping {
+			values[i] = invoice.Of(c.Constant)
+		}
 		if c.Source != invoice.FromDocument && c.Source != invoice.FromRequestTime {
 			continue
 		}
@@ -52,15 +55,18 @@ func contentValues(content string) []invoice.Value {
 				values[i] = invoice.Of(c.Values[int(digits[i])%2]) // never the failure mark's
 				continue
 			}
-			values[i] = invoice.Of((content + " " + digits)[:min(c.Max, len(content)+9)])
+			values[i] = invoice.Of((content + " " + digits)[:min(width(c), len(content)+9)])
 		case invoice.Integer:
 			values[i] = invoice.Of(fmt.Sprint(100 + int(digits[i])))
 		case invoice.Decimal:
 			values[i] = invoice.Of(fmt.Sprintf("0.%04d", 37*int(digits[i])%10000))
 		case invoice.Flag:
-			values[i] = invoice.Of(string("YN"[digits[i]%2]))
+			values[i] = invoice.Of(c.Flags[digits[i]%2])
 		case invoice.Time:
-			values[i] = invoice.Of(fmt.Sprintf("2025-12-17T16:30:15.%06d", 1000*i+int(digits[i])) + "Z")
+			values[i] = invoice.Of(fmt.Sprintf("2025-12-17T16:30:15.%06dZ", 1000*i+int(digits[i])))
+			if c.Local { // and what a datetime has
+				values[i] = invoice.Of(fmt.Sprintf("2025-12-17T10:%02d:15.%02d0000", i, int(digits[i])%100))
+			}
 		}
 	}
 	return values

@@ -176,7 +176,7 @@ func rowsReviewed(s *sinkTest) {
 			a.Overwrite = linesOf(a)
 			s.givesIn(commit.Rewrite, []string{"applied(applied applied)"}, a)
 			s.are(reconcile.RowsSame, 1, 2)
-			s.change(2, table, mapping.InUse().Status(table), status)
+			s.change(2, table, statusColumn, status)
 			s.are(reconcile.RowsReviewed, 2)
 			s.are(reconcile.RowsSame, 1)
 			s.edit(2)
@@ -241,7 +241,7 @@ func rowsNoTracking(s *sinkTest) {
 	for _, id := range []int64{1, 2, 3} {
 		s.h.SetRow(s, id, withoutTracking(s.h.Row(s, id)))
 	}
-	s.change(2, invoice.Detail, mapping.InUse().Status(invoice.Detail), invoice.Of("BY HAND"))
+	s.change(2, invoice.Detail, statusColumn, invoice.Of("BY HAND"))
 	s.edit(3)
 	s.are(reconcile.RowsNoTracking, 1, 2)
 	s.are(reconcile.RowsEdited, 3)
@@ -347,7 +347,7 @@ func rowsValues(s *sinkTest) {
 		"true", "2025-12-17", "null",
 	} {
 		a := with(doc("a", int64(10+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
-			return text, free(c) && len(text) <= c.Max
+			return text, free(c) && len(text) <= width(c)
 		})
 		s.gives(a, "applied(applied applied)")
 		s.are(reconcile.RowsSame, 1, 2)
@@ -366,13 +366,13 @@ func rowsValues(s *sinkTest) {
 		"9999-12-31T23:59:59.999999Z",
 	} {
 		a := with(doc("a", int64(200+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
-			return at, c.Kind == invoice.Time
+			return moment(c, at), c.Kind == invoice.Time
 		})
 		s.gives(a, "applied(applied applied)")
 		s.are(reconcile.RowsSame, 1, 2)
 	}
 	a := with(doc("a", 300, 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
-		return strings.Repeat("ü", c.Max), free(c)
+		return strings.Repeat("ü", width(c)), free(c)
 	})
 	s.gives(a, "applied(applied applied)")
 	s.are(reconcile.RowsSame, 1, 2)
@@ -397,7 +397,7 @@ func rowsOddColumns(s *sinkTest) {
 		for _, text := range []string{"lower case", "blank ", "ünï"} {
 			a := with(doc("a", int64(10+n), 5, "x", 1, 2), func(c invoice.Column) (string, bool) {
 				if c.Kind == invoice.Time {
-					return stamp, true
+					return formed(c, invoice.Of(stamp)).Text, true
 				}
 				return text, free(c)
 			})
@@ -445,8 +445,8 @@ func rowsHashes(s *sinkTest) {
 		column string
 		v      invoice.Value
 	}{
-		{invoice.Detail, mapping.InUse().Status(invoice.Detail), invoice.Of("BY HAND")},
-		{invoice.Tracking, mapping.InUse().Status(invoice.Tracking), invoice.Of("BY HAND")},
+		{invoice.Detail, statusColumn, invoice.Of("BY HAND")},
+		{invoice.Tracking, statusColumn, invoice.Of("BY HAND")},
 		{invoice.Detail, "UPC_CD", invoice.Null()},
 		{invoice.Detail, "UPC_CD", invoice.Of("")},
 		{invoice.Tracking, "UPC_CD", invoice.Null()},
@@ -629,8 +629,8 @@ func rowsHidden(s *sinkTest) {
 		{invoice.Detail, ""},
 		{invoice.Tracking, ""},
 		{LedgerTable, ""},
-		{invoice.Detail, RuledColumn},
-		{invoice.Tracking, RuledColumn},
+		{invoice.Detail, RuledColumn(invoice.Detail).Name},
+		{invoice.Tracking, RuledColumn(invoice.Tracking).Name},
 	} {
 		restore := s.hide(c.table, c.column)
 		_, scan := rows.Scan(s.Context(), 0, reconcile.MaxScan)

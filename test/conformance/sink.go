@@ -8,6 +8,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
+	"sqlwriter/test/mapping"
 )
 
 // SinkHarness has the port under test and the functions that the suites need around it. They access the same database
@@ -51,7 +52,8 @@ type SinkHarness struct {
 	Refuse func(t testing.TB, value string)
 	// Constrain adds a rule of the user's own to one of the user's tables. Rows that are there satisfy it.
 	Constrain func(t testing.TB, table invoice.Table, r Rule)
-	// NotNull makes the user's detail table refuse NULL in UPC_CD, which no document of the suite has, until restore.
+	// NotNull makes the user's detail table refuse NULL in NotNullColumn, which no document of the suite has, until
+	// restore.
 	NotNull func(t testing.TB) (restore func())
 	// Narrow makes NarrowedColumn of the user's detail table hold at most so many characters, which what is there
 	// satisfies, until widen.
@@ -106,7 +108,13 @@ const (
 )
 
 // NarrowedColumn is the column of IVCE_DTL that Narrow is about: a text that the name of the manufacturer goes to.
-const NarrowedColumn = "CLN_MFR_AI_NM"
+func NarrowedColumn() invoice.Column { return mapping.Of(invoice.Detail, "CLN_MFR_AI_NM") }
+
+// NotNullColumn is the column that NotNull is about.
+func NotNullColumn() invoice.Column { return mapping.Of(invoice.Detail, "UPC_CD") }
+
+// RuledColumn is the column of a table that rules of value are about.
+func RuledColumn(table invoice.Table) invoice.Column { return mapping.Of(table, "UNSPSC_CD") }
 
 // LedgerTable stands for the ledger where a table is named to a harness.
 const LedgerTable invoice.Table = "ledger"
@@ -131,9 +139,8 @@ const (
 	UnwrittenNotNull Rule = "not null"
 )
 
-// The column that rules of value are about, and its two values.
+// The values of RuledColumn.
 const (
-	RuledColumn = "UNSPSC_CD"
 	AllowedCode = "39131711"
 	RefusedCode = "00000000"
 )

@@ -21,6 +21,8 @@ func keepCases() []sinkCase {
 	}
 }
 
+const keptColumn = "CLN_MFR_PRT_NUM"
+
 // keeping is a store of the mapping in use with one column of each table that keeps its value.
 type keeping struct {
 	*sinkTest
@@ -34,9 +36,7 @@ func keepsColumns(s *sinkTest) keeping {
 	s.Helper()
 	k := keeping{sinkTest: s}
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-		k.places = append(k.places, slices.IndexFunc(mapping.InUse().Columns(), func(c invoice.Column) bool {
-			return c.Table == table && c.Reads("process_output.part_number")
-		}))
+		k.places = append(k.places, place(table, keptColumn))
 	}
 	k.mapping = mapping.Changed(func(tables map[invoice.Table]*mapping.Table) {
 		for _, place := range k.places {
@@ -132,9 +132,8 @@ func keepEdited(s *sinkTest) {
 	theirs := invoice.Of("theirs")
 	for _, it := range []commit.Item{a, b} {
 		k.gives(commit.Write, "applied(applied)", it)
-		for _, place := range k.places {
-			c := mapping.InUse().Columns()[place]
-			s.change(it.Main, c.Table, c.Name, theirs)
+		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+			s.change(it.Main, table, keptColumn, theirs)
 		}
 		k.holds(it, it.Main, theirs, theirs)
 		k.gives(commit.Rewrite, "applied(applied)", it)

@@ -44,18 +44,18 @@ func schemaCases() []sinkCase {
 		{"a missing ledger blames no document, and all is well when it is back", hide, missing(LedgerTable, "")},
 		{
 			"a missing column of IVCE_DTL blames no document, and all is well when it is back", hide,
-			missing(invoice.Detail, RuledColumn),
+			missing(invoice.Detail, RuledColumn(invoice.Detail).Name),
 		},
 		{
 			"a missing column of IVCE_TRKG_MSTR blames no document, and all is well when it is back", hide,
-			missing(invoice.Tracking, RuledColumn),
+			missing(invoice.Tracking, RuledColumn(invoice.Tracking).Name),
 		},
 	}
 }
 
 // coded is an item with one code in RuledColumn of both tables.
 func coded(it commit.Item, code string) commit.Item {
-	return with(it, func(c invoice.Column) (string, bool) { return code, c.Name == RuledColumn })
+	return with(it, func(c invoice.Column) (string, bool) { return code, c.Name == RuledColumn(c.Table).Name })
 }
 
 // ruled is a case: a rule of the user's refuses one of three documents.

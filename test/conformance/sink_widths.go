@@ -50,6 +50,16 @@ func replaced(it commit.Item, column int, text string) commit.Item {
 	return it
 }
 
+// width is the most characters of a value: those of the narrowest column that takes it.
+func width(c invoice.Column) int {
+	for _, o := range mapping.InUse().Columns() {
+		if o.SameValue(c) {
+			c.Max = min(c.Max, o.Max)
+		}
+	}
+	return c.Max
+}
+
 // written lists the columns of a kind that a document fills, by their place in the column table.
 func written(pick func(invoice.Column) bool) []int {
 	var places []int
@@ -218,7 +228,7 @@ func narrowed(s *sinkTest) {
 	s.h.AddLines(s, 1, 2, 3)
 	named := func(id string, us int64, length int, lines ...int64) commit.Item {
 		return with(doc(id, us, 5, id, lines...), func(c invoice.Column) (string, bool) {
-			return strings.Repeat("x", length), c.Name == NarrowedColumn
+			return strings.Repeat("x", length), c.SameValue(NarrowedColumn())
 		})
 	}
 	a, b := named("a", 10, to, 1), named("b", 10, to+1, 2, 3)

@@ -72,14 +72,14 @@ func harness(testing.TB) conformance.SinkHarness {
 		NotNull: func(testing.TB) func() {
 			on := true
 			s.Refuse(func(_ int64, c invoice.Column, v invoice.Value) bool {
-				return on && v.Null && c.Name == "UPC_CD" && c.Table == invoice.Detail
+				return on && v.Null && c.Name == conformance.NotNullColumn().Name && c.Table == invoice.Detail
 			})
 			return func() { on = false }
 		},
 		Narrow: func(_ testing.TB, to int) func() {
 			on := true
 			s.Refuse(func(_ int64, c invoice.Column, v invoice.Value) bool {
-				return on && len(v.Text) > to && c.Name == conformance.NarrowedColumn && c.Table == invoice.Detail
+				return on && len(v.Text) > to && c.Name == conformance.NarrowedColumn().Name && c.Table == invoice.Detail
 			})
 			return func() { on = false }
 		},

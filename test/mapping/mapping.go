@@ -56,6 +56,22 @@ func Read(file []byte) *invoice.Mapping {
 	return m
 }
 
+// Place is the place in the mapping in use of the column that has the value of a column of the default mapping; -1 if
+// none has.
+func Place(table invoice.Table, name string) int {
+	is := func(c invoice.Column) bool { return c.Table == table && c.Name == name }
+	defaults := invoice.DefaultMapping().Columns()
+	of := defaults[slices.IndexFunc(defaults, is)]
+	return slices.IndexFunc(InUse().Columns(), func(c invoice.Column) bool {
+		return c.Table == table && c.Source == of.Source && (len(of.Paths) == 0 || c.Reads(of.Paths[0]))
+	})
+}
+
+// Of is the column in the mapping in use at Place, which has one.
+func Of(table invoice.Table, name string) invoice.Column {
+	return InUse().Columns()[Place(table, name)]
+}
+
 // Table is a table of a mapping's file.
 type Table struct {
 	Key     string  `json:"key"`

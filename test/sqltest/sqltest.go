@@ -75,11 +75,20 @@ func (s *Spy) Each(t testing.TB, query string, f func(rows *sql.Rows) error) {
 	require.NoError(t, rows.Err())
 }
 
-// Columns lists a table's columns and their places in the column table.
+// Quote is an identifier of a name, on either engine.
+func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// Key is the key of one of the user's tables.
+func Key(table invoice.Table) string { return Quote(mapping.InUse().Key(table)) }
+
+// Column is the column in use that has the value of a column of the default mapping.
+func Column(table invoice.Table, name string) string { return Quote(mapping.Of(table, name).Name) }
+
+// Columns lists a table's columns, quoted, and their places in the mapping.
 func Columns(table invoice.Table) (names []string, places []int) {
 	for i, c := range mapping.InUse().Columns() {
 		if c.Table == table {
-			names, places = append(names, c.Name), append(places, i)
+			names, places = append(names, Quote(c.Name)), append(places, i)
 		}
 	}
 	return names, places
@@ -96,7 +105,7 @@ func (s *Spy) Row(t testing.TB, line int64) conformance.SinkRow {
 	r.Tracking = s.readTable(t, invoice.Tracking, line, r.Values)
 	if r.Detail {
 		var num, desc string
-		s.row(t, []any{&num, &desc}, `SELECT IVCE_NUM, ITM_LDSC FROM `+s.User+`IVCE_DTL WHERE IVCE_DTL_UID = @p1`, line)
+		s.row(t, []any{&num, &desc}, `SELECT IVCE_NUM, ITM_LDSC FROM `+s.User+`IVCE_DTL WHERE `+Key(invoice.Detail)+` = @p1`, line)
 		require.Equal(t, "N D", num+" "+desc, "the user's other columns stay as they are")
 	}
 	return r
@@ -109,14 +118,19 @@ func (s *Spy) readTable(t testing.TB, table invoice.Table, line int64, into []in
 	for i := range found {
 		to[i] = &found[i]
 	}
-	there := s.row(t, to, fmt.Sprintf(`SELECT %s FROM %s%s WHERE IVCE_DTL_UID = @p1`, strings.Join(names, ", "),
-		s.User, table), line)
+	there := s.row(t, to, fmt.Sprintf(`SELECT %s FROM %s%s WHERE %s = @p1`, strings.Join(names, ", "),
+		s.User, table, Key(table)), line)
 	for i, p := range places {
 		switch v := found[i].(type) {
 		case nil:
 			into[p] = invoice.Null()
 		case time.Time:
-			into[p] = invoice.Of(v.Format("2006-01-02T15:04:05.000000") + "Z")
+			into[p] = invoice.Of(v.Format(invoice.LocalLayout))
+			if !mapping.InUse().Columns()[p].Local {
+				into[p].Text += "Z"
+			}
+		case bool:
+			into[p] = invoice.Of(map[bool]string{true: "1", false: "0"}[v])
 		case []byte:
 			into[p] = invoice.Of(string(v))
 		default:
@@ -133,9 +147,9 @@ func (s *Spy) SetRow(t testing.TB, line int64, r conformance.SinkRow) {
 	now := s.Row(t, line)
 	switch {
 	case now.Tracking && !r.Tracking:
-		s.Exec(t, `DELETE FROM `+s.User+`IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = @p1`, line)
+		s.Exec(t, `DELETE FROM `+s.User+`IVCE_TRKG_MSTR WHERE `+Key(invoice.Tracking)+` = @p1`, line)
 	case r.Tracking && !now.Tracking:
-		s.Exec(t, `INSERT INTO `+s.User+`IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (@p1)`, line)
+		s.Exec(t, `INSERT INTO `+s.User+`IVCE_TRKG_MSTR (`+Key(invoice.Tracking)+`) VALUES (@p1)`, line)
 	}
 	for _, table := range tables() {
 		names, places := Columns(table)
@@ -156,8 +170,8 @@ func (s *Spy) SetRow(t testing.TB, line int64, r conformance.SinkRow) {
 			sets = append(sets, fmt.Sprintf("%s = @p%d", names[i], len(args)))
 		}
 		if len(sets) > 0 {
-			s.Exec(t, fmt.Sprintf(`UPDATE %s%s SET %s WHERE IVCE_DTL_UID = @p1`, s.User, table,
-				strings.Join(sets, ", ")), args...)
+			s.Exec(t, fmt.Sprintf(`UPDATE %s%s SET %s WHERE %s = @p1`, s.User, table,
+				strings.Join(sets, ", "), Key(table)), args...)
 		}
 	}
 }

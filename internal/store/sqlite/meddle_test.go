@@ -74,11 +74,11 @@ func (m *meddler) during(_ testing.TB, step string, f func(conformance.Inside)) 
 		f(conformance.Inside{
 			Sink: sqlite.InTx{Tx: tx},
 			DropDetail: func(line int64) error {
-				_, err := tx.Exec(`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line)
+				_, err := tx.Exec(`DELETE FROM IVCE_DTL WHERE `+sqltest.Key(invoice.Detail)+` = ?`, line)
 				return err
 			},
 			AddTracking: func(line int64) error {
-				_, err := tx.Exec(`INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (?)`, line)
+				_, err := tx.Exec(`INSERT INTO IVCE_TRKG_MSTR (`+sqltest.Key(invoice.Tracking)+`) VALUES (?)`, line)
 				return err
 			},
 		})
@@ -98,19 +98,20 @@ func holding[T any](path, statement string) func(testing.TB, T) (unlock func()) 
 // constrain adds a rule to a table by a trigger, an index, or a rebuilt table.
 func (d db) constrain(t testing.TB, table invoice.Table, r conformance.Rule) {
 	t.Helper()
+	column := sqltest.Quote(conformance.RuledColumn(table).Name)
 	switch r {
 	case conformance.TriggerThrows:
 		d.raise(t, table, "ABORT")
 	case conformance.TriggerRollsBack:
 		d.raise(t, table, "ROLLBACK")
 	case conformance.CheckRefuses:
-		d.rebuild(t, table, fmt.Sprintf(`CHECK (%s <> '%s')`, conformance.RuledColumn, conformance.RefusedCode), "")
+		d.rebuild(t, table, fmt.Sprintf(`CHECK (%s <> '%s')`, column, conformance.RefusedCode), "")
 	case conformance.ForeignKey:
 		d.spy.Exec(t, `CREATE TABLE IF NOT EXISTS codes (code TEXT PRIMARY KEY)`)
 		d.spy.Exec(t, `INSERT OR IGNORE INTO codes VALUES (@p1)`, conformance.AllowedCode)
-		d.rebuild(t, table, fmt.Sprintf(`FOREIGN KEY (%s) REFERENCES codes (code)`, conformance.RuledColumn), "")
+		d.rebuild(t, table, fmt.Sprintf(`FOREIGN KEY (%s) REFERENCES codes (code)`, column), "")
 	case conformance.Unique:
-		d.spy.Exec(t, fmt.Sprintf(`CREATE UNIQUE INDEX once ON %s (%s)`, table, conformance.RuledColumn))
+		d.spy.Exec(t, fmt.Sprintf(`CREATE UNIQUE INDEX once ON %s (%s)`, table, column))
 	case conformance.UnwrittenNotNull:
 		d.rebuild(t, table, `theirs TEXT NOT NULL`, `, 'theirs'`)
 	default:
@@ -122,7 +123,8 @@ func (d db) raise(t testing.TB, table invoice.Table, how string) {
 	t.Helper()
 	for _, when := range []string{"UPDATE", "INSERT"} {
 		d.spy.Exec(t, fmt.Sprintf(`CREATE TRIGGER rule_%[1]s_%[2]s AFTER %[2]s ON %[1]s WHEN NEW.%[3]s = '%[4]s'
-			BEGIN SELECT RAISE(%[5]s, 'not this one'); END`, table, when, conformance.RuledColumn, conformance.RefusedCode, how))
+			BEGIN SELECT RAISE(%[5]s, 'not this one'); END`, table, when, sqltest.Quote(conformance.RuledColumn(table).Name),
+			conformance.RefusedCode, how))
 	}
 }
 
@@ -151,8 +153,8 @@ func (d db) hide(t testing.TB, table invoice.Table, column string) func() {
 	}
 	if column != "" {
 		change = []string{
-			fmt.Sprintf(`ALTER TABLE %[1]s RENAME COLUMN %[2]s TO %[2]s_gone`, table, column),
-			fmt.Sprintf(`ALTER TABLE %[1]s RENAME COLUMN %[2]s_gone TO %[2]s`, table, column),
+			fmt.Sprintf(`ALTER TABLE %s RENAME COLUMN %s TO gone`, table, sqltest.Quote(column)),
+			fmt.Sprintf(`ALTER TABLE %s RENAME COLUMN gone TO %s`, table, sqltest.Quote(column)),
 		}
 	}
 	d.spy.Exec(t, change[0])
@@ -167,14 +169,21 @@ func (d db) oddColumns(t testing.TB) (edits []func(line int64)) {
 		invoice.Time: "DATETIME",
 	}
 	for _, c := range mapping.InUse().Columns() {
-		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s DROP COLUMN %s`, c.Table, c.Name))
-		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s ADD COLUMN %s %s`, c.Table, c.Name, kinds[c.Kind]))
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s DROP COLUMN %s`, c.Table, sqltest.Quote(c.Name)))
+		d.spy.Exec(t, fmt.Sprintf(`ALTER TABLE %s ADD COLUMN %s %s`, c.Table, sqltest.Quote(c.Name), kinds[c.Kind]))
 	}
-	for _, change := range []string{
-		"IVCE_DTL SET CLN_MFR_AI_NM = upper(CLN_MFR_AI_NM)", "IVCE_DTL SET CLN_MFR_AI_NM = CLN_MFR_AI_NM || ' '",
-		"IVCE_DTL SET MFR_CNFDC_SCR = MFR_CNFDC_SCR / 2", "IVCE_TRKG_MSTR SET PRCS_STRT_TS = '2025-12-17'",
+	for _, change := range []struct {
+		table      invoice.Table
+		name, form string
+	}{
+		{invoice.Detail, "CLN_MFR_AI_NM", "upper(%s)"}, {invoice.Detail, "CLN_MFR_AI_NM", "%s || ' '"},
+		{invoice.Detail, "MFR_CNFDC_SCR", "%s / 2"}, {invoice.Tracking, "PRCS_STRT_TS", "substr(%s, 1, 10)"},
 	} {
-		edits = append(edits, func(line int64) { d.spy.Exec(t, "UPDATE "+change+" WHERE IVCE_DTL_UID = @p1", line) })
+		column := sqltest.Column(change.table, change.name)
+		edits = append(edits, func(line int64) {
+			d.spy.Exec(t, fmt.Sprintf("UPDATE %s SET %s = "+change.form+" WHERE %s = @p1", change.table, column, column,
+				sqltest.Key(change.table)), line)
+		})
 	}
 	return edits
 }

@@ -89,7 +89,7 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHa
 		Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
 		OddColumns: d.oddColumns,
 		Lock: holding[int64](path,
-			`UPDATE IVCE_DTL SET ITM_LDSC = 'somebody else''s' WHERE IVCE_DTL_UID = @p1`), LockWait: busyTimeout,
+			`UPDATE IVCE_DTL SET ITM_LDSC = 'somebody else''s' WHERE `+sqltest.Key(invoice.Detail)+` = @p1`), LockWait: busyTimeout,
 		LockHeartbeat: holding[string](path,
 			`UPDATE sqlwriter_heartbeat SET number = number + 100 WHERE sys_name = @p1`),
 		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
@@ -99,8 +99,9 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHa
 // notNull adds the rule as a trigger, because SQLite cannot change a column.
 func (d db) notNull(t testing.TB) func() {
 	t.Helper()
-	d.spy.Exec(t,
-		`CREATE TRIGGER not_null BEFORE UPDATE ON IVCE_DTL WHEN new.UPC_CD IS NULL BEGIN SELECT RAISE(ABORT, 'UPC_CD'); END`)
+	d.spy.Exec(t, fmt.Sprintf(
+		`CREATE TRIGGER not_null BEFORE UPDATE ON IVCE_DTL WHEN new.%s IS NULL BEGIN SELECT RAISE(ABORT, 'not null'); END`,
+		sqltest.Quote(conformance.NotNullColumn().Name)))
 	return func() { d.spy.Exec(t, `DROP TRIGGER not_null`) }
 }
 
@@ -110,7 +111,7 @@ func (d db) narrow(t testing.TB, to int) func() {
 	d.spy.Exec(t,
 		fmt.Sprintf(
 			`CREATE TRIGGER narrow BEFORE UPDATE ON IVCE_DTL WHEN length(new.%s) > %d BEGIN SELECT RAISE(ABORT, 'too long'); END`,
-			conformance.NarrowedColumn, to))
+			sqltest.Quote(conformance.NarrowedColumn().Name), to))
 	return func() { d.spy.Exec(t, `DROP TRIGGER narrow`) }
 }
 
@@ -120,7 +121,7 @@ func (d db) addLines(t testing.TB, lines ...int64) {
 	require.NoError(t, err)
 	for _, line := range lines {
 		_, err := tx.Exec(
-			`INSERT OR IGNORE INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC) VALUES (?, 'N', 'D')`, line)
+			`INSERT OR IGNORE INTO IVCE_DTL (`+sqltest.Key(invoice.Detail)+`, IVCE_NUM, ITM_LDSC) VALUES (?, 'N', 'D')`, line)
 		require.NoError(t, err)
 	}
 	require.NoError(t, tx.Commit())
@@ -143,7 +144,7 @@ func (d db) countWrites(t testing.TB) func(int64) (int, int) {
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		for _, when := range []string{"UPDATE", "INSERT"} {
 			d.spy.Exec(t, fmt.Sprintf(`CREATE TRIGGER count_%s_%s AFTER %s ON %s
-				BEGIN INSERT INTO counted VALUES ('%s', NEW.IVCE_DTL_UID); END`, table, when, when, table, table))
+				BEGIN INSERT INTO counted VALUES ('%s', NEW.%s); END`, table, when, when, table, table, sqltest.Key(table)))
 		}
 	}
 	return d.spy.Counted(t)

@@ -11,9 +11,11 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/test/sqltest"
 )
 
 // hooked is the sink with hooks between the statements of a request.
@@ -119,11 +121,11 @@ func (s *hooked) during(t testing.TB, step string, f func(conformance.Inside)) {
 				f(conformance.Inside{
 					Sink: s.store,
 					AddTracking: func(line int64) error {
-						_, err := s.d.db.Exec(`INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (@p1)`, line)
+						_, err := s.d.db.Exec(`INSERT INTO dbo.IVCE_TRKG_MSTR (`+sqltest.Key(invoice.Tracking)+`) VALUES (@p1)`, line)
 						return err
 					},
 					DropDetail: func(line int64) error {
-						_, err := s.d.db.Exec(`DELETE FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = @p1`, line)
+						_, err := s.d.db.Exec(`DELETE FROM dbo.IVCE_DTL WHERE `+sqltest.Key(invoice.Detail)+` = @p1`, line)
 						return err
 					},
 				})

@@ -19,7 +19,7 @@ func leftover(t *testing.T, d *database) error {
 	h.AddLines(t, 1)
 	_, err := h.Sink.Apply(t.Context(), []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
-	restore := h.Hide(t, invoice.Tracking, conformance.RuledColumn)
+	restore := h.Hide(t, invoice.Tracking, conformance.RuledColumn(invoice.Detail).Name)
 	defer restore()
 	_, err = h.Sink.Apply(t.Context(), []commit.Item{sqltest.Item("b", 11, 1)}, commit.Write, breaker.Heartbeat{})
 	require.Error(t, err)

@@ -30,9 +30,10 @@ func (h *spies) addLines(t testing.TB, lines ...int64) {
 		for _, line := range lines[:n] {
 			values = append(values, fmt.Sprintf("(%d)", line))
 		}
-		h.spy.Exec(t, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC)
+		key := sqltest.Key(invoice.Detail)
+		h.spy.Exec(t, `INSERT INTO dbo.IVCE_DTL (`+key+`, IVCE_NUM, ITM_LDSC)
 			SELECT v.line, N'N', N'D' FROM (VALUES `+strings.Join(values, ",")+`) AS v (line)
-			WHERE NOT EXISTS (SELECT 1 FROM dbo.IVCE_DTL AS d WHERE d.IVCE_DTL_UID = v.line)`)
+			WHERE NOT EXISTS (SELECT 1 FROM dbo.IVCE_DTL AS d WHERE d.`+key+` = v.line)`)
 		lines = lines[n:]
 	}
 }
@@ -41,22 +42,25 @@ func (h *spies) addLines(t testing.TB, lines ...int64) {
 // change the column gets a check instead.
 func (h *spies) notNull(t testing.TB) func() {
 	t.Helper()
-	h.spy.Exec(t, `UPDATE dbo.IVCE_DTL SET UPC_CD = N'-' WHERE UPC_CD IS NULL`)
-	if _, err := h.db.Exec(`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN UPC_CD nvarchar(20) NOT NULL`); err == nil {
-		return func() { h.spy.Exec(t, `ALTER TABLE dbo.IVCE_DTL ALTER COLUMN UPC_CD nvarchar(20) NULL`) }
+	column := sqltest.Quote(conformance.NotNullColumn().Name)
+	h.spy.Exec(t, fmt.Sprintf(`UPDATE dbo.IVCE_DTL SET %[1]s = N'-' WHERE %[1]s IS NULL`, column))
+	alter := `ALTER TABLE dbo.IVCE_DTL ALTER COLUMN ` + column + ` nvarchar(20) `
+	if _, err := h.db.Exec(alter + "NOT NULL"); err == nil {
+		return func() { h.spy.Exec(t, alter+"NULL") }
 	}
-	h.spy.Exec(t, `ALTER TABLE dbo.IVCE_DTL ADD CONSTRAINT upc_not_null CHECK (UPC_CD IS NOT NULL)`)
+	h.spy.Exec(t, `ALTER TABLE dbo.IVCE_DTL ADD CONSTRAINT upc_not_null CHECK (`+column+` IS NOT NULL)`)
 	return func() { h.spy.Exec(t, `ALTER TABLE dbo.IVCE_DTL DROP CONSTRAINT upc_not_null`) }
 }
 
 func (h *spies) narrow(t testing.TB, to int) func() {
 	t.Helper()
+	c := conformance.NarrowedColumn()
 	alter := func(length int) {
 		h.spy.Exec(t,
-			fmt.Sprintf(`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN %s nvarchar(%d)`, conformance.NarrowedColumn, length))
+			fmt.Sprintf(`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN %s nvarchar(%d)`, sqltest.Quote(c.Name), length))
 	}
 	alter(to)
-	return func() { alter(255) }
+	return func() { alter(c.Max) }
 }
 
 func (h *spies) refuse(t testing.TB, value string) {
@@ -65,7 +69,7 @@ func (h *spies) refuse(t testing.TB, value string) {
 		var rules []string
 		for _, c := range mapping.InUse().Columns() {
 			if c.Table == table && c.Kind == invoice.Text {
-				rules = append(rules, fmt.Sprintf("COALESCE(%s, N'') <> N'%s'", c.Name, value))
+				rules = append(rules, fmt.Sprintf("COALESCE(%s, N'') <> N'%s'", sqltest.Quote(c.Name), value))
 			}
 		}
 		h.spy.Exec(t,
@@ -76,7 +80,8 @@ func (h *spies) refuse(t testing.TB, value string) {
 
 func (h *spies) constrain(t testing.TB, table invoice.Table, r conformance.Rule) {
 	t.Helper()
-	const column, refused = conformance.RuledColumn, conformance.RefusedCode
+	const refused = conformance.RefusedCode
+	column := sqltest.Quote(conformance.RuledColumn(table).Name)
 	switch r {
 	case conformance.TriggerThrows:
 		h.spy.Exec(t, fmt.Sprintf(`CREATE TRIGGER dbo.rule_%[1]s ON dbo.%[1]s AFTER INSERT, UPDATE AS
@@ -104,7 +109,8 @@ func (h *spies) constrain(t testing.TB, table invoice.Table, r conformance.Rule)
 	case conformance.UnwrittenNotNull:
 		// SQL Server adds a column without a default only to an empty table.
 		h.spy.Exec(t, fmt.Sprintf(`SELECT * INTO dbo.kept FROM dbo.%[1]s; DROP TABLE dbo.%[1]s`, table))
-		require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), h.db, sqlserver.Options{}))
+		require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), h.db,
+			sqlserver.Options{Mapping: mapping.InUse()}))
 		h.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD nobody_writes_it int NOT NULL`, table))
 		h.spy.Exec(t, fmt.Sprintf(`INSERT INTO dbo.%s SELECT k.*, 0 FROM dbo.kept AS k; DROP TABLE dbo.kept`, table))
 	default:
@@ -120,9 +126,9 @@ func (h *spies) hide(t testing.TB, table invoice.Table, column string) func() {
 	}
 	schema, bare, _ := strings.Cut(name, ".")
 	if column != "" {
-		h.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'%s.%s', N'hidden_%s', N'COLUMN'`, name, column, column))
+		h.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'%s.[%s]', N'hidden', N'COLUMN'`, name, column))
 		return func() {
-			h.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'%s.hidden_%s', N'%s', N'COLUMN'`, name, column, column))
+			h.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'%s.hidden', N'%s', N'COLUMN'`, name, column))
 		}
 	}
 	h.spy.Exec(t, fmt.Sprintf(`EXEC sp_rename N'%s', N'hidden_%s', N'OBJECT'`, name, bare))
@@ -136,14 +142,15 @@ func (h *spies) countWrites(t testing.TB) func(int64) (int, int) {
 	h.spy.Exec(t, `CREATE TABLE dbo.counted (tbl nvarchar(50), line bigint)`)
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		h.spy.Exec(t, fmt.Sprintf(`CREATE TRIGGER dbo.count_%[1]s ON dbo.%[1]s AFTER INSERT, UPDATE AS
-			INSERT INTO dbo.counted (tbl, line) SELECT N'%[1]s', i.IVCE_DTL_UID FROM inserted AS i`, table))
+			INSERT INTO dbo.counted (tbl, line) SELECT N'%[1]s', i.%[2]s FROM inserted AS i`, table, sqltest.Key(table)))
 	}
 	return h.spy.Counted(t)
 }
 
 func (h *spies) lock(t testing.TB, line int64) func() {
 	t.Helper()
-	return sqltest.Holding(t, h.db, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'locked' WHERE IVCE_DTL_UID = @p1`, line)
+	return sqltest.Holding(t, h.db, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'locked' WHERE `+sqltest.Key(invoice.Detail)+` = @p1`,
+		line)
 }
 
 func (h *spies) lockHeartbeat(t testing.TB, sysName string) func() {
@@ -163,27 +170,37 @@ func (h *spies) oddColumns(t testing.TB) (edits []func(line int64)) {
 		case invoice.Text:
 			kind = fmt.Sprintf(texts[n%len(texts)], c.Max)
 		case invoice.Flag:
-			kind = "char(1)"
+			kind = fmt.Sprintf("char(%d)", c.Max)
 		case invoice.Integer:
 			kind = "decimal(19, 0)"
 		case invoice.Decimal:
 			kind = numbers[n%len(numbers)]
 		case invoice.Time:
-			kind = times[n%len(times)]
+			if kind = times[n%len(times)]; c.Local {
+				kind = "datetime"
+			}
 		}
-		h.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, c.Table, c.Name))
-		h.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s NULL`, c.Table, c.Name, kind))
+		h.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, c.Table, sqltest.Quote(c.Name)))
+		h.spy.Exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s NULL`, c.Table, sqltest.Quote(c.Name), kind))
 	}
 	require.NoError(t, h.store.KnowColumnsAnew(context.Background()))
-	for _, change := range []string{
-		"IVCE_DTL SET CLN_MFR_AI_NM = UPPER(CLN_MFR_AI_NM)", "IVCE_DTL SET CLN_MFR_PRT_NUM = CLN_MFR_PRT_NUM + ' '",
-		"IVCE_DTL SET MFR_CNFDC_SCR = MFR_CNFDC_SCR / 2", "IVCE_DTL SET PRT_NUM_CNFDC_SCR = PRT_NUM_CNFDC_SCR / 2",
-		"IVCE_TRKG_MSTR SET RQST_TS = DATEADD(second, 1, RQST_TS)",
-		"IVCE_TRKG_MSTR SET PRCS_STRT_TS = DATEADD(second, 1, PRCS_STRT_TS)",
-		"IVCE_TRKG_MSTR SET PRCS_END_TS = DATEADD(second, 1, PRCS_END_TS)", "IVCE_TRKG_MSTR SET PRNT_IVCE_DTL_ID = 7",
+	const later = "DATEADD(second, 1, %s)"
+	for _, change := range []struct {
+		table      invoice.Table
+		name, form string
+	}{
+		{invoice.Detail, "CLN_MFR_AI_NM", "UPPER(%s)"}, {invoice.Detail, "CLN_MFR_PRT_NUM", "%s + ' '"},
+		{invoice.Detail, "MFR_CNFDC_SCR", "%s / 2"}, {invoice.Detail, "PRT_NUM_CNFDC_SCR", "%s / 2"},
+		{invoice.Tracking, "RQST_TS", later}, {invoice.Tracking, "PRCS_STRT_TS", later},
+		{invoice.Tracking, "PRCS_END_TS", later}, {invoice.Tracking, "PRNT_IVCE_DTL_ID", "COALESCE(%s, 7) + 7"},
 	} {
+		if mapping.Place(change.table, change.name) < 0 {
+			continue
+		}
+		column := sqltest.Column(change.table, change.name)
 		edits = append(edits, func(line int64) {
-			h.spy.Exec(t, "UPDATE dbo."+change+" WHERE IVCE_DTL_UID = @p1", line)
+			h.spy.Exec(t, fmt.Sprintf("UPDATE dbo.%s SET %s = "+change.form+" WHERE %s = @p1", change.table, column, column,
+				sqltest.Key(change.table)), line)
 		})
 	}
 	return edits
