@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,7 +170,7 @@ func (r *reportsTest) rows(name string, want ...row) {
 }
 
 func reportsOfNothing(r *reportsTest) {
-	for _, name := range r.Names {
+	for _, name := range r.available() {
 		table, err := r.Reports.Report(r.Context(), name)
 		require.NoError(r, err, name)
 		require.NotEmpty(r, table.Columns, name)
@@ -217,7 +218,7 @@ func reportBounded(r *reportsTest) {
 
 func reportCancelled(r *reportsTest) {
 	ctx := lateContext(r)
-	for _, name := range r.Names {
+	for _, name := range r.available() {
 		table, err := r.Reports.Report(ctx, name)
 		requireFault(r, err, fault.Infrastructure, fault.NoCondition, name)
 		require.Empty(r, table.Rows)
@@ -608,7 +609,21 @@ func (r *reportsTest) keyed(of string, line int64, manufacturer, part, code, uns
 	require.Equal(r, invoice.OutcomeApplied, out[0].Verdict)
 }
 
+// available are the reports that the mapping in use has columns for.
+func (r *reportsTest) available() []string {
+	return slices.DeleteFunc(slices.Clone(r.Names), func(name string) bool { return name == "same-key" && !sameKeyAvailable() })
+}
+
+// sameKeyAvailable asks for the one member of that report that some mapping of the tests leaves out.
+func sameKeyAvailable() bool { return mapping.Place(invoice.Detail, "PRT_NUM_CNFDC_SCR") >= 0 }
+
 func reportSameKey(r *reportsTest) {
+	if !sameKeyAvailable() {
+		r.rows("same-key", row{
+			"not_available": "no column of IVCE_DTL has the member process_output.part_number_confidence (MAPPING)",
+		})
+		return
+	}
 	for _, l := range []struct {
 		of                        string
 		line                      int64

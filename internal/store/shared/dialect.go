@@ -3,6 +3,7 @@ package shared
 import (
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -158,7 +159,8 @@ func variants() map[string]variant {
 	}
 }
 
-// Texts returns the statements of folders by name: the file's name without .sql, or a variant's.
+// Texts returns the statements of folders by name: the file's name without .sql, or a variant's. Where the mapping lacks
+// a column that a statement needs, the text is a comment that says so.
 func Texts(d Dialect, folders ...string) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(files, "*/*.sql")
 	if err != nil {
@@ -182,7 +184,12 @@ func Texts(d Dialect, folders ...string) (map[string]string, error) {
 			for name, v := range of {
 				var b strings.Builder
 				v.Dialect = d
-				if err := t.ExecuteTemplate(&b, file+".sql", v); err != nil {
+				err := t.ExecuteTemplate(&b, file+".sql", v)
+				if missing := (noColumn{}); errors.As(err, &missing) {
+					texts[name] = unavailable + missing.Error()
+					continue
+				}
+				if err != nil {
 					return nil, fmt.Errorf("%s: %w", name, err)
 				}
 				texts[name] = b.String()

@@ -3,7 +3,6 @@ package shared
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -69,10 +68,21 @@ func (d Dialect) Column(path string) (string, error) {
 		return c.Table == invoice.Detail && c.Reads(path)
 	})
 	if i < 0 {
-		return "", fmt.Errorf("no column of %s has the member %s", invoice.Detail, path)
+		return "", noColumn{path}
 	}
 	return d.Quote(columns[i].Name), nil
 }
+
+// noColumn is a member that a statement needs and the mapping gives to no column.
+type noColumn struct{ member string }
+
+// Error implements error.
+func (n noColumn) Error() string {
+	return "no column of " + string(invoice.Detail) + " has the member " + n.member + " (MAPPING)"
+}
+
+// unavailable begins the text of a statement that cannot be made.
+const unavailable = "-- not available: "
 
 // DetailKey is the key of IVCE_DTL.
 func (d Dialect) DetailKey() string { return d.Quote(d.Mapping.Key(invoice.Detail)) }
@@ -99,11 +109,15 @@ func NewReports(e Engine) *Reports { return &Reports{e.statements(OfReports)} }
 func (*Reports) Names() []run.ReportName { return ReportNames() }
 
 // Report implements run.Reports. It returns at most 100 rows and takes at most 30 seconds. Fractions are rounded to
-// hundredths. Times are texts of RFC 3339 in UTC with milliseconds, and booleans are 0 or 1.
+// hundredths. Times are texts of RFC 3339 in UTC with milliseconds, and booleans are 0 or 1. A report of a member that
+// the mapping gives to no column says so in one row.
 func (r *Reports) Report(ctx context.Context, name string) (run.Table, error) {
 	text, ok := r.texts[name]
 	if !ok {
 		return run.Table{}, noReport(r.op("report"), name)
+	}
+	if why, is := strings.CutPrefix(text, unavailable); is {
+		return run.Table{Columns: []string{"not_available"}, Rows: [][]any{{why}}}, nil
 	}
 	op := r.op("report " + name)
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/test/mapping"
 )
@@ -40,11 +41,22 @@ func TestEveryFileIsAReport(t *testing.T) {
 	}
 }
 
-func TestAReportOfAMemberWithoutAColumnIsNone(t *testing.T) {
+// The others are as before, and so is the start.
+func TestAReportOfAMemberWithoutAColumnSaysSo(t *testing.T) {
 	words := testDialect()
 	words.Mapping = mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
 		tables[invoice.Detail].Columns = tables[invoice.Detail].Columns[1:]
 	})
-	_, err := shared.Texts(words, shared.OfReports)
-	require.ErrorContains(t, err, "no column of IVCE_DTL has the member process_output.manufacturer_name")
+	texts, err := shared.Texts(words, shared.OfReports)
+	require.NoError(t, err)
+	all, err := shared.Texts(testDialect(), shared.OfReports)
+	require.NoError(t, err)
+	all["same-key"] = "-- not available: no column of IVCE_DTL has the member process_output.manufacturer_name (MAPPING)"
+	require.Equal(t, all, texts)
+	table, err := shared.NewReports(shared.Engine{Dialect: words}).Report(t.Context(), "same-key")
+	require.NoError(t, err)
+	require.Equal(t, run.Table{
+		Columns: []string{"not_available"},
+		Rows:    [][]any{{"no column of IVCE_DTL has the member process_output.manufacturer_name (MAPPING)"}},
+	}, table)
 }
