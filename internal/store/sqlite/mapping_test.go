@@ -108,3 +108,9 @@ func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
 	require.Equal(t, []any{int64(2), int64(2), int64(2), int64(2), int64(1), int64(2)},
 		table.Rows[0], "%v", table.Columns)
 }
+
+// Every suite of the engine that writes or reads the user's columns.
+func TestTheStrangersHouse(t *testing.T) {
+	t.Parallel()
+	mapping.InTheStrangersHouse(t, "^(TestSink|TestBisect|TestRows|TestReports)$")
+}

@@ -64,6 +64,9 @@ func sampleText(m *invoice.Mapping) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("column %s: no SQL type for kind %q", c.Name, c.Kind)
 		}
+		if c.Kind == invoice.Flag && (c.Flags == [2]string{"1", "0"} || c.Flags == [2]string{"0", "1"}) {
+			kind = "INTEGER" // as a bit, which reads as a number
+		}
 		s := sampleColumn{Name: quote(c.Name), Type: kind, Check: widthCheck(c)}
 		if c.Table == invoice.Detail {
 			data.Detail = append(data.Detail, s)
