@@ -8,11 +8,13 @@ IF DATABASE_PRINCIPAL_ID(N'sqlwriter_writers') IS NULL CREATE ROLE sqlwriter_wri
 -- The procedures write with the rights of their schema's owner, on objects of the same owner.
 GRANT EXECUTE ON SCHEMA::sqlwriter TO sqlwriter_writers;
 GRANT EXECUTE ON SCHEMA::sqlwriter_preview TO sqlwriter_writers;
--- Our own tables. The app writes neither the ledger, nor the heartbeat, nor the adoption, nor the record of migrations.
+-- Our own tables. The app writes neither the ledger, nor the heartbeat, nor the adoption, nor the records of migrations
+-- and mappings.
 -- It adds to the audit log by audit_add, which stamps the server's time and login. It deletes findings alone, which each
 -- night makes anew. Old rows go by the procedure purge_..., which refuses what is younger than 30 days. Of the audit log
 -- it deletes what sqlwriter.audit_retention allows, which the app cannot write.
 GRANT SELECT ON OBJECT::sqlwriter.migration TO sqlwriter_writers;
+GRANT SELECT ON OBJECT::sqlwriter.mapping TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.adoption TO sqlwriter_writers;

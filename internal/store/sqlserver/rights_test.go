@@ -22,6 +22,7 @@ import (
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
+	"sqlwriter/test/mapping"
 	"sqlwriter/test/sqlservertest"
 	"sqlwriter/test/sqltest"
 )
@@ -118,6 +119,8 @@ func TestTheAppsRights(t *testing.T) {
 		`INSERT INTO sqlwriter.adoption (id, phase, run_id, watermark, counts, adopted, marked, who, started_at) `+
 			`VALUES (1, 'empty', '', 0, N'{}', 0, 0, N'x', '2001-01-01')`,
 		`UPDATE sqlwriter.adoption SET who = N'x'`, `DELETE FROM sqlwriter.adoption`,
+		`INSERT INTO sqlwriter.mapping (version, columns) VALUES (7, N'[]')`,
+		`UPDATE sqlwriter.mapping SET chosen_at = SYSUTCDATETIME()`, `DELETE FROM sqlwriter.mapping`,
 	)
 	real := d.chained(
 		t, `GRANT INSERT ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers`,
@@ -132,7 +135,10 @@ func TestTheAppsRights(t *testing.T) {
 		_, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err, mode)
 	}
-	_, err := s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
+	chosen, _, err := s.ChosenMapping(ctx)
+	require.NoError(t, err)
+	require.Equal(t, mapping.InUse().Version(), chosen)
+	_, err = s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
 	scanned, err := s.ReconcileRows("web", 0).Scan(ctx, 0, 10)
 	require.NoError(t, err)
@@ -246,6 +252,9 @@ func TestTheShadowsRights(t *testing.T) {
 		`GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_readers`,
 	)
 	require.NoError(t, s.Check(ctx))
+	chosen, _, err := s.ChosenMapping(ctx)
+	require.NoError(t, err)
+	require.Equal(t, mapping.InUse().Version(), chosen)
 	out, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
