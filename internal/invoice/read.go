@@ -282,7 +282,7 @@ func (r *reading) conclude(limits []Limit) {
 	}
 	for _, limit := range limits {
 		if refusal := limit(*d); refusal != nil {
-			r.refuse(refusal.Path, nil, refusal)
+			r.refuse(refusal.Path, nil, ruled(refusal))
 		}
 	}
 	if len(r.invalid.Fields) == 0 {

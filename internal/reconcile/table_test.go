@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/mapping"
 )
 
 func subjects() []Subject { return []Subject{SubjectLine, SubjectLink, SubjectLeft} }
@@ -272,4 +274,46 @@ func TestStatesOfALedgerRow(t *testing.T) {
 	require.Equal(t, LedgerMarked,
 		LedgerStateOf(invoice.Document{}, row(func(l *Ledger) { l.Outcome = "failed" })), "the document is gone")
 	require.Equal(t, LedgerNone, LedgerStateOf(invoice.Document{}, Ledger{}))
+}
+
+// A ledger row of an earlier version is compared by that version's columns. A value in a column that came since is not
+// the content's there; one that cannot be read is.
+func TestStatesOfALedgerRowOfAnEarlierMapping(t *testing.T) {
+	m := invoice.DefaultMapping()
+	earlier := mapping.Without(invoice.Detail, "WEB_SRCH_URL")
+	recipe, ok := m.Recipe(earlier.Version(), earlier.Lines())
+	require.True(t, ok)
+	var limits []invoice.Limit
+	read := func(by *invoice.Mapping, output string) invoice.Document {
+		d, err := invoice.Reader{Mapping: by, Limits: limits}.Read([]byte(`{"id":"2025-12-17 10:00:00.000000-06:00-0001-1",
+			"invoice_details_from_rpa":{"IVCE_DTL_UID":1},"process_output":`+output+`}`), now())
+		require.NoError(t, err)
+		return d
+	}
+	const written = `{"invoice_line_status":"DS1","manufacturer_name":"a"}`
+	row := func(recipe *invoice.Recipe) Ledger {
+		d := read(earlier, written)
+		require.NoError(t, d.Problem)
+		return Ledger{
+			Outcome: "applied", Version: d.Version, DocumentID: d.ID, Hash: d.Hash, HashVersion: earlier.Version(),
+			Recipe: recipe,
+		}
+	}
+	for output, want := range map[string]LedgerState{
+		written: LedgerSame,
+		`{"invoice_line_status":"DS1","manufacturer_name":"b"}`:                                               LedgerOther,
+		`{"invoice_line_status":"DS1","manufacturer_name":"` + strings.Repeat("a", 300) + `"}`:                LedgerOther,
+		`{"invoice_line_status":"DS1","manufacturer_name":["a"]}`:                                             LedgerUnknown,
+		`{"invoice_line_status":"DS1","manufacturer_name":"a","manufacturer_name_confidence":7}`:              LedgerOther,
+		`{"invoice_line_status":"DS1","manufacturer_name":"a","manufacturer_name_confidence":"not a number"}`: LedgerUnknown,
+	} {
+		d := read(m, output)
+		require.Equal(t, want, LedgerStateOf(d, row(&recipe)), output)
+		require.Equal(t, LedgerUnknown, LedgerStateOf(d, row(nil)), "%s: no recipe", output)
+	}
+	then := row(&recipe)
+	limits = []invoice.Limit{func(invoice.Document) *invoice.FieldError { return &invoice.FieldError{Code: "later"} }}
+	d := read(m, written)
+	require.Error(t, d.Problem)
+	require.Equal(t, LedgerSame, LedgerStateOf(d, then), "a limit hides no value")
 }
