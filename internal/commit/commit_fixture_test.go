@@ -39,7 +39,12 @@ type world struct {
 	log      bytes.Buffer
 
 	applied int
+	// mapping is that of the build; nil means the default. The old writer has it, too.
+	mapping *invoice.Mapping
 }
+
+// maps lets the next instance or shadow have a mapping, of which each column is one of the default's.
+func (w *world) maps(m *invoice.Mapping) { w.mapping, w.faulty.sink = m, w.sink.Under(m) }
 
 func newWorld(t *testing.T, lines ...int64) *world {
 	t.Helper()
@@ -72,6 +77,7 @@ func (w *world) instance(
 		SysName: "web", Location: chicago(w.t), Now: now, Draw: draw, Parallel: 1, Log: log,
 		Wait:    func(context.Context, time.Duration) error { return nil },
 		Breaker: b, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: build,
+		Reader: invoice.Reader{Mapping: w.mapping},
 	}
 	if change != nil {
 		change(&o)

@@ -1,7 +1,6 @@
 package commit_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,30 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/test/inmem"
 	"sqlwriter/test/mapping"
 )
 
-// deploys replaces the world's instance by a build with another mapping, of which each column is one of the default's.
+// deploys replaces the world's instance by a build with another mapping.
 func (w *world) deploys(m *invoice.Mapping) {
 	w.t.Helper()
-	w.breaker, w.commit = w.instance("a", fmt.Sprint("v", m.Version()), under{w.faulty, w.sink.Under(m)},
-		func(o *commit.Options) { o.Reader = invoice.Reader{Mapping: m} })
-}
-
-// under is the world's database by another mapping.
-type under struct {
-	*faulty
-	sink *inmem.Sink
-}
-
-func (u under) Apply(
-	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
-) ([]commit.DocumentOutcome, error) {
-	return u.sink.Apply(ctx, items, mode, known)
+	w.maps(m)
+	w.breaker, w.commit = w.instance("a", fmt.Sprint("v", m.Version()), w.faulty, nil)
 }
 
 // stricter are mappings that refuse what the default one takes, by name. They take what othersApply writes.
@@ -108,7 +93,7 @@ func TestWhatFailedUnderOneMappingIsReadByTheNext(t *testing.T) {
 			require.Equal(t, map[invoice.Outcome]int{"failed": 1}, w.again(poison).Outcomes)
 			require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 
-			w.use(w.faulty)
+			w.deploys(invoice.DefaultMapping())
 			w.clock = w.clock.Add(3 * time.Minute)
 			require.Equal(t, map[invoice.Outcome]int{"applied": 1}, w.retry(idOf(t, waits)).Outcomes)
 			report, err := w.batch(commit.Delivery{

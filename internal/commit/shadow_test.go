@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
+	"sqlwriter/test/mapping"
 )
 
 // byOldWriter is the old writer's state in a document.
@@ -25,7 +26,7 @@ const byOldWriter = `{"status":"committed","retry_count":0,"committed_at":"2025-
 func (w *world) shadow() *commit.Shadow {
 	now, draw := func() time.Time { return w.clock }, func() float64 { return 0.5 }
 	return commit.NewShadow(w.faulty, w.faulty, commit.Options{
-		SysName: "web", Now: now, Draw: draw, Log: zerolog.New(&w.log),
+		SysName: "web", Now: now, Draw: draw, Log: zerolog.New(&w.log), Reader: invoice.Reader{Mapping: w.mapping},
 		Wait: func(context.Context, time.Duration) error { return nil },
 		Breaker: breaker.New(nil, breaker.Options{
 			Now: now, Draw: draw,
@@ -41,11 +42,54 @@ func (w *world) shadow() *commit.Shadow {
 // oldWriter writes a document's lines as the old writer does: rows without a ledger.
 func (w *world) oldWriter(doc string) {
 	w.t.Helper()
-	d, err := invoice.Reader{}.Read([]byte(doc), w.clock)
+	d, err := invoice.Reader{Mapping: w.mapping}.Read([]byte(doc), w.clock)
 	require.NoError(w.t, err)
 	for _, line := range append([]int64{d.Main}, d.Duplicates...) {
-		w.sink.SetLine(line, inmem.Line{Tracking: true, Values: invoice.DefaultMapping().RowValues(d.Values, d.Main, line)})
+		w.sink.SetLine(line, inmem.Line{Tracking: true, Values: w.mapping.RowValues(d.Values, d.Main, line)})
 	}
+}
+
+// In the hour that comes twice a local request time decides no order: 01:30 may be before 01:20 and after 01:40. The
+// shadow then cannot tell whether the row has a newer result. Without a request time it knows no newer one.
+func TestShadowInTheHourThatComesTwice(t *testing.T) {
+	local := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Tracking].Column("RQST_TS")["type"] = "time(zone)"
+	})
+	at := func(clock string) string { return "2025-11-02 " + clock + ":00.000000" }
+	const summer, winter = "-05:00-0001-1", "-06:00-0001-1"
+	for name, c := range map[string]struct {
+		mapping              *invoice.Mapping
+		row, document, maker string
+		want                 invoice.Outcome
+	}{
+		"before the hour":                   {local, at("01:30") + summer, at("00:50") + summer, "other", "holds_newer"},
+		"after the hour":                    {local, at("01:30") + winter, at("02:10") + winter, "other", "differs"},
+		"the hour's first, then its second": {local, at("01:20") + winter, at("01:40") + summer, "other", "cannot_tell"},
+		"both in its first":                 {local, at("01:20") + summer, at("01:40") + summer, "other", "cannot_tell"},
+		"the same time twice":               {local, at("01:30") + winter, at("01:30") + summer, "other", "cannot_tell"},
+		"the same content":                  {local, at("01:30") + summer, at("01:30") + summer, "row", "matches"},
+		"in the hour, and after it":         {local, at("02:30") + winter, at("01:30") + winter, "other", "holds_newer"},
+		"in UTC":                            {nil, at("01:20") + winter, at("01:40") + summer, "other", "holds_newer"},
+		"in UTC, the other way":             {nil, at("01:40") + summer, at("01:20") + winter, "other", "differs"},
+		"another day":                       {local, "2025-11-03 01:30:00.000000" + winter, "2025-11-03 01:20:00.000000" + winter, "other", "holds_newer"},
+	} {
+		w := newWorld(t, 1)
+		if c.mapping != nil {
+			w.maps(c.mapping)
+		}
+		w.oldWriter(document(c.row, 1, "row", byOldWriter))
+		report, err := w.runShadow(0, w.put(document(c.document, 1, c.maker, byOldWriter))...)
+		require.NoError(t, err)
+		require.Equal(t, map[invoice.Outcome]int{c.want: 1}, report.Outcomes, name)
+	}
+
+	w := newWorld(t, 1)
+	w.oldWriter(result(2, 1, "newer", byOldWriter))
+	w.maps(mapping.Without(invoice.Tracking, "RQST_TS"))
+	report, err := w.runShadow(0, w.put(result(1, 1, "older", byOldWriter))...)
+	require.NoError(t, err)
+	require.Equal(t, map[invoice.Outcome]int{"differs": 1}, report.Outcomes)
+	require.Equal(t, 1, report.Columns["IVCE_TRKG_MSTR.CLN_MFR_AI_NM"])
 }
 
 // runShadow runs the shadow over all documents and requires that nothing was written.
