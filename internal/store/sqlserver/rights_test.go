@@ -135,9 +135,9 @@ func TestTheAppsRights(t *testing.T) {
 		_, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err, mode)
 	}
-	chosen, _, err := s.ChosenMapping(ctx)
+	chosen, err := s.Mappings(ctx)
 	require.NoError(t, err)
-	require.Equal(t, mapping.InUse().Version(), chosen)
+	require.Equal(t, mapping.InUse().Version(), chosen[0].Version)
 	_, err = s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
 	scanned, err := s.ReconcileRows("web", 0).Scan(ctx, 0, 10)
@@ -252,9 +252,9 @@ func TestTheShadowsRights(t *testing.T) {
 		`GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_readers`,
 	)
 	require.NoError(t, s.Check(ctx))
-	chosen, _, err := s.ChosenMapping(ctx)
+	chosen, err := s.Mappings(ctx)
 	require.NoError(t, err)
-	require.Equal(t, mapping.InUse().Version(), chosen)
+	require.Equal(t, mapping.InUse().Version(), chosen[0].Version)
 	out, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, commit.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, invoice.OutcomeApplied, out[0].Verdict)
