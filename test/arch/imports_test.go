@@ -200,7 +200,7 @@ func directions() []direction {
 		},
 		{
 			"test/sqlitetest",
-			[]string{"internal/store/sqlite"},
+			[]string{"internal/store/sqlite", "test/mapping"},
 			[]string{"github.com/stretchr/testify"},
 			"tests of any package get a file from it",
 		},
