@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -35,6 +37,7 @@ func (w *world) deploys(file string, m *invoice.Mapping) {
 	require.NoError(w, err)
 	w.reader = invoice.Reader{Mapping: m}
 	w.mappings = s.Mappings
+	w.adoption = s
 	w.db = sqliteOf(s)
 	w.db.Findings = worldsClock{w.db.Findings, w.now}
 	w.options.Reader = w.reader
@@ -125,6 +128,135 @@ func TestAChangedMapping(t *testing.T) {
 	}
 }
 
+// mappedWorld is a world on a file, with a build that lacks the added column.
+func mappedWorld(t *testing.T) (w *world, file string, before *invoice.Mapping) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "comparison.db")
+	w = newWorld(t, func(t testing.TB, _ func() time.Time) database {
+		t.Helper()
+		return sqliteIn(t, file) // the user's tables have all columns
+	}, inMemoryContainer)
+	before = mapping.Without(invoice.Detail, added)
+	w.deploys(file, before)
+	return w, file, before
+}
+
+// Two builds with two mappings run side by side, one is rolled back, and comes again. Neither writes again what the
+// other wrote, and each compares what it can.
+func TestTwoBuildsWithTwoMappings(t *testing.T) {
+	w, file, before := mappedWorld(t)
+	now := mapping.InUse()
+	build := func(m *invoice.Mapping) { w.deploys(file, m) }
+	ids := w.consistent(1, 4) // lines 1, 2, 3 with a duplicate, 4
+	offered := w.raw(ids...)
+	w.offer(ids[0], ids[2])
+	build(now)
+	w.offer(ids[1])
+	kept := w.db.everything(t)
+	for _, m := range []*invoice.Mapping{now, before} { // the feed repeats what each of them wrote
+		build(m)
+		report, err := w.commit.Run(t.Context(), commit.Delivery{Documents: offered[:3], Received: w.now()})
+		require.NoError(t, err)
+		require.Equal(t, []int{3, 1}, []int{report.Outcomes[invoice.OutcomeSkipped], report.SQLRequests},
+			"SQL was asked, and the documents are committed already")
+		require.Equal(t, kept, w.db.everything(t), "nothing is written again")
+	}
+
+	// Rolled back: the line of the other build cannot be compared, and new content is written.
+	w.pass(day)
+	require.Equal(t, map[int]int{now.Version(): 1}, w.compare(true).compared.Versions())
+	require.Empty(t, w.found())
+	w.rewrite(ids[1], func(members map[string]any) {
+		members["process_output"].(map[string]any)["manufacturer_name"] = "NEW"
+		members["sql_writer"] = map[string]any{"status": "pending", "retry_count": 0}
+	})
+	w.offer(ids[1], ids[3])
+	require.Equal(t, "NEW", value(w.lines(2)[2], invoice.Detail, "CLN_MFR_AI_NM"))
+	w.pass(day)
+	n := w.compare(true)
+	require.Empty(t, n.compared.Versions())
+	require.Empty(t, w.found())
+
+	// And forward: the lines are compared by the mapping that wrote them, whatever the other column has.
+	build(now)
+	w.db.set(t, invoice.Detail, "UPC_CD", "EDITED", 4)
+	w.db.remove(t, invoice.Tracking, 1)
+	w.pass(day)
+	n = w.compareAlone(true)
+	require.Empty(t, n.compared.Versions())
+	require.Equal(t, map[reconcile.Key]bool{
+		{Class: reconcile.Edited, Line: 4, Document: ids[3]}:          true,
+		{Class: reconcile.TrackingMissing, Line: 1, Document: ids[0]}: true,
+	}, keys(w.found()))
+
+	// Findings of one build's night are of lines that the other build does not write again unless it is told.
+	build(mapping.Without(invoice.Tracking, "UPC_CD"))
+	for _, told := range []bool{false, true} {
+		request := ops.StartRequest{Kind: run.Reindex, IDs: ids[:1], NotComparable: told, Why: "a test"}
+		if !told {
+			request = ops.StartRequest{
+				Kind: run.Reindex, Findings: []reconcile.Class{reconcile.TrackingMissing}, Why: "a test",
+			}
+		}
+		want := map[bool]invoice.Outcome{false: invoice.OutcomeNotComparable, true: invoice.OutcomeApplied}[told]
+		require.Equal(t, map[invoice.Outcome]int{want: 1}, w.startHere(request))
+	}
+}
+
+// raw are documents as they are now.
+func (w *world) raw(ids ...string) []json.RawMessage {
+	w.Helper()
+	raws, err := w.container.documents.ReadMany(w.Context(), ids)
+	require.NoError(w, err)
+	return raws
+}
+
+// A ledger is adopted under one mapping, and the work goes on under another.
+func TestAdoptedUnderAnotherMapping(t *testing.T) {
+	w, file, before := mappedWorld(t)
+	var lines []int64
+	var ids []string
+	for line := int64(1); line <= 5; line++ {
+		lines = append(lines, line)
+		ids = append(ids, w.put(documentOf(idOf(line), line, "ACME", w.committedAt(w.now()))))
+	}
+	w.db.addLines(w, lines...)
+	adopted := func(m *invoice.Mapping) adopt.Counts {
+		state, err := adopt.New(w.container.finder, w.adoption, adopt.Options{
+			SysName: sysName, Reader: invoice.Reader{Mapping: m}, By: "ann", Now: w.now, Wait: w.wait,
+		}).Run(t.Context())
+		require.NoError(t, err)
+		return state.Counts
+	}
+	require.Equal(t, 5, adopted(before).Adopted)
+	now := mapping.InUse()
+	w.deploys(file, now)
+	kept := w.db.content(t, "sqlwriter_ledger")
+	again := adopted(now)
+	require.Equal(t, []int{0, 5, 0}, []int{again.Adopted, again.Kept(), again.Unproven})
+	require.Equal(t, kept, w.db.content(t, "sqlwriter_ledger"), "the ledger has the documents already")
+
+	w.pass(day)
+	n := w.compare(true)
+	require.Equal(t, map[reconcile.Class]int{reconcile.NotComparable: 5, reconcile.Consistent: 5}, n.counts(),
+		"nobody has hashes of the rows, and the content is as the adoption found it")
+	require.Empty(t, n.compared.Versions(), "no mapping makes them comparable")
+	require.Empty(t, w.found())
+	for id, maker := range map[string]string{ids[0]: "ACME", ids[1]: "NEW"} {
+		w.rewrite(id, func(members map[string]any) {
+			members["process_output"].(map[string]any)["manufacturer_name"] = maker
+			members["sql_writer"] = map[string]any{"status": "pending", "retry_count": 0}
+		})
+	}
+	w.offer(ids[:2]...)
+	for line, maker := range map[int64]string{1: "ACME", 2: "NEW"} {
+		l := w.lines(line)[line]
+		require.Equal(t, []string{maker, "web_search_url"},
+			[]string{value(l, invoice.Detail, "CLN_MFR_AI_NM"), value(l, invoice.Detail, added)})
+		require.Equal(t, reconcile.RowsSame, l.Rows)
+	}
+}
+
 // added is the column of IVCE_DTL that the mapping in use has and the one before it had not.
 const added = "WEB_SRCH_URL"
 
@@ -132,15 +264,9 @@ const added = "WEB_SRCH_URL"
 // two others; 20 have somebody's value in the column that comes; 30 have a steward's status.
 func ledgerWithHistory(t *testing.T, n int) *changedLedger {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "comparison.db")
-	l := &changedLedger{file: file}
-	l.world = newWorld(t, func(t testing.TB, _ func() time.Time) database {
-		t.Helper()
-		_ = sqliteIn(t, file) // the user's tables have all columns
-		return sqliteIn(t, file)
-	}, inMemoryContainer)
+	l := &changedLedger{}
+	l.world, l.file, _ = mappedWorld(t)
 	l.exec("ALTER TABLE IVCE_TRKG_MSTR ADD COLUMN REQUEST_TIME TEXT")
-	l.deploys(file, mapping.Without(invoice.Detail, added))
 	began := time.Now()
 	var ids []string
 	var main, sisters []int64

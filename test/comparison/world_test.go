@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
@@ -49,6 +50,7 @@ type world struct {
 	// reader has the mapping of the build, mappings are those that migrations chose.
 	reader   invoice.Reader
 	mappings func(ctx context.Context) ([]invoice.Recorded, error)
+	adoption adopt.Ledger
 	// padding makes the documents of consistent longer, by as many bytes.
 	padding int
 	// changed are the documents that changed since the last night began.
