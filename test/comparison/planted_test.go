@@ -43,6 +43,8 @@ type plan struct {
 	// lines counts what a scan counts: lines of the ledger by class. links counts the same for documents and their
 	// lines.
 	lines, links map[reconcile.Class]int
+	// others are lines of the ledger with another hash version.
+	others int
 }
 
 // take gives n lines with their documents that nothing was planted on.
@@ -178,6 +180,7 @@ func (p *plan) plant(k int) {
 		p.lines[reconcile.NotComparable]++
 		p.links[reconcile.NotComparable]++
 	}
+	p.others = 4 * k
 	// Another environment's lines, which are edited.
 	others := p.take(k)
 	p.db.set(p, detail, maker, byHand, others...)
@@ -305,6 +308,7 @@ func (p *plan) counts(ledger, changed int) map[reconcile.Class]int {
 		total[reconcile.Consistent] -= n
 	}
 	total[reconcile.NewEdits] = total[reconcile.Edited]
+	total[reconcile.Class(fmt.Sprintf("%s/%d", reconcile.NotComparable, mapping.InUse().Version()+1))] = p.others
 	for class, n := range total {
 		if n == 0 {
 			delete(total, class)
