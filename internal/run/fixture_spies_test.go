@@ -37,7 +37,7 @@ type spyStore struct {
 // store is the instance's store.
 func (i *instance) store() run.Store {
 	return spyStore{spies.RunStore(i.w.store, func(
-		ctx context.Context, op string, do func(context.Context) error,
+		ctx context.Context, op, _ string, do func(context.Context) error,
 	) error {
 		return i.use(ctx, op, true, func() error {
 			w := i.w

@@ -104,6 +104,18 @@ func call[T any](ctx context.Context, i *instance, port, about string, do func()
 	return answer, err
 }
 
+// call2 is a step that answers two values.
+func call2[A, B any](
+	ctx context.Context, i *instance, port, about string, do func() (A, B, error),
+) (A, B, error) {
+	type both struct {
+		a A
+		b B
+	}
+	v, err := call(ctx, i, port, about, func() (v both, err error) { v.a, v.b, err = do(); return v, err })
+	return v.a, v.b, err
+}
+
 // nothing is the answer of a method that has none but its error.
 type nothing struct{}
 
@@ -166,15 +178,9 @@ func (p sink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.He
 type control struct{ i *instance }
 
 func (p control) Load(ctx context.Context) (breaker.Control, string, error) {
-	type loaded struct {
-		c    breaker.Control
-		etag string
-	}
-	l, err := call(ctx, p.i, "control.Load", "", func() (loaded, error) {
-		c, etag, err := p.i.w.real.control.Load(ctx)
-		return loaded{c, etag}, err
+	return call2(ctx, p.i, "control.Load", "", func() (breaker.Control, string, error) {
+		return p.i.w.real.control.Load(ctx)
 	})
-	return l.c, l.etag, err
 }
 
 func (p control) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {

@@ -88,7 +88,9 @@ func compared(id string) wish {
 		what: "compare " + id,
 		due: func(rs *runs) bool {
 			_, goesOn, _ := rs.findings.Next(context.Background())
-			return !goesOn && !slices.ContainsFunc(rs.all(), func(r run.Run) bool { return r.Status == run.RunRunning })
+			return !goesOn && !slices.ContainsFunc(rs.all(), func(r run.Run) bool {
+				return r.Status == run.RunRunning
+			})
 		},
 		done: func(rs *runs) bool { _, there := rs.store.Comparison(id); return there },
 		do: func(ctx context.Context, _ *runs, i *instance) {
@@ -157,19 +159,15 @@ func (p findings) Begin(ctx context.Context, c reconcile.Comparison) (bool, erro
 }
 
 func (p findings) Next(ctx context.Context) (reconcile.Comparison, bool, error) {
-	a, err := call(ctx, p.i, "findings.Next", "", func() (next pair[reconcile.Comparison, bool], err error) {
-		next.a, next.b, err = p.real().Next(ctx)
-		return next, err
+	return call2(ctx, p.i, "findings.Next", "", func() (reconcile.Comparison, bool, error) {
+		return p.real().Next(ctx)
 	})
-	return a.a, a.b, err
 }
 
 func (p findings) Last(ctx context.Context) (reconcile.Comparison, bool, error) {
-	a, err := call(ctx, p.i, "findings.Last", "", func() (last pair[reconcile.Comparison, bool], err error) {
-		last.a, last.b, err = p.real().Last(ctx)
-		return last, err
+	return call2(ctx, p.i, "findings.Last", "", func() (reconcile.Comparison, bool, error) {
+		return p.real().Last(ctx)
 	})
-	return a.a, a.b, err
 }
 
 func (p findings) Save(ctx context.Context, c reconcile.Comparison, put []reconcile.Seen, drop []reconcile.Key) error {
@@ -235,7 +233,7 @@ func (p mender) mend(ctx context.Context, comparison string) error {
 		filter.IDs, filter.Releases = append(filter.IDs, release.Document), append(filter.Releases, release)
 	}
 	r := request(run.Run{ID: comparison + "-mend", Kind: run.Reindex}, filter)
-	err = runStore(p).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, ""))
+	err = p.i.store().StartRun(ctx, r, audit(run.CodeRunStart, r.ID, ""))
 	if err == nil || fault.CodeOf(err) == "run_exists" {
 		p.i.notify(ctx, r)
 		return nil

@@ -132,7 +132,7 @@ func (c *crew) operate(ctx context.Context) {
 		r.invoke(ctx, i, func(ctx context.Context) {
 			if c.rng.IntN(4) == 0 {
 				// an operator sees what becomes of it
-				_, _ = runStore{i}.CancelRun(ctx, row.ID, audit(run.CodeRunCancel, row.ID, ""))
+				_, _ = i.store().CancelRun(ctx, row.ID, audit(run.CodeRunCancel, row.ID, ""))
 				return
 			}
 			r.goOn(ctx, i)
@@ -161,14 +161,14 @@ func (r *runs) goOn(ctx context.Context, i *instance) {
 		if row.Status != run.RunCancelled && row.Status != run.RunFailed {
 			continue
 		}
-		if ok, err := (runStore{i}).ResumeRun(ctx, row.ID, audit(run.CodeRunResume, row.ID, "")); ok && err == nil {
+		if ok, err := i.store().ResumeRun(ctx, row.ID, audit(run.CodeRunResume, row.ID, "")); ok && err == nil {
 			i.notify(ctx, r.row(row.ID))
 		}
 	}
 	for _, j := range r.store.AllBatches() {
 		if j.Status == run.Failed {
 			// asked for again until it is done
-			_, _ = runStore{i}.RequeueBatch(ctx, j.ID, audit(run.CodeBatchRequeue, j.Run, j.ID))
+			_, _ = i.store().RequeueBatch(ctx, j.ID, audit(run.CodeBatchRequeue, j.Run, j.ID))
 		}
 	}
 }

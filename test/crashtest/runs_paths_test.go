@@ -49,7 +49,7 @@ func started(r run.Run, f run.Filter) wish {
 		due:  func(*runs) bool { return true },
 		done: func(rs *runs) bool { return rs.row(r.ID).ID != "" },
 		do: func(ctx context.Context, _ *runs, i *instance) {
-			if (runStore{i}).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
+			if i.store().StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
 				i.notify(ctx, r)
 			}
 		},
@@ -64,7 +64,7 @@ func executed(r run.Run, f run.Filter) wish {
 		due:  func(*runs) bool { return true },
 		done: func(rs *runs) bool { row := rs.row(r.ID); return row.ID != "" && row.Status != run.RunRunning },
 		do: func(ctx context.Context, rs *runs, i *instance) {
-			if rs.row(r.ID).ID != "" || (runStore{i}).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
+			if rs.row(r.ID).ID != "" || i.store().StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
 				_, _ = i.runs.executor.Execute(ctx, r.ID) // asked for again until it has ended
 			}
 		},
@@ -382,7 +382,7 @@ func deadLetterPath() *path {
 			do: func(ctx context.Context, _ *runs, i *instance) {
 				batch := run.BatchID(sysName, theRun, 1)
 				// asked for again until it is done
-				_, _ = runStore{i}.RequeueBatch(ctx, batch, audit(run.CodeBatchRequeue, theRun, batch))
+				_, _ = i.store().RequeueBatch(ctx, batch, audit(run.CodeBatchRequeue, theRun, batch))
 			},
 		},
 		resumption("run-2", resumed),
@@ -396,7 +396,7 @@ func resumption(id string, done func(r *runs) bool) wish {
 		what: "resume " + id, done: done,
 		due: func(r *runs) bool { s := r.row(id).Status; return s == run.RunFailed || s == run.RunCancelled },
 		do: func(ctx context.Context, r *runs, i *instance) {
-			if ok, err := (runStore{i}).ResumeRun(ctx, id, audit(run.CodeRunResume, id, "")); ok && err == nil {
+			if ok, err := i.store().ResumeRun(ctx, id, audit(run.CodeRunResume, id, "")); ok && err == nil {
 				i.notify(ctx, r.row(id))
 			}
 		},
@@ -459,7 +459,7 @@ func cancelPath() *path {
 			done: func(r *runs) bool { return r.row(theRun).Cancel || r.row(theRun).Status != run.RunRunning },
 			do: func(ctx context.Context, _ *runs, i *instance) {
 				// asked for again until it is done
-				_, _ = runStore{i}.CancelRun(ctx, theRun, audit(run.CodeRunCancel, theRun, ""))
+				_, _ = i.store().CancelRun(ctx, theRun, audit(run.CodeRunCancel, theRun, ""))
 			},
 		},
 		resumption(theRun, func(r *runs) bool {

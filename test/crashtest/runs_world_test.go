@@ -117,7 +117,7 @@ func newRuns(w *world, p *runsPath) *runs {
 // equip gives an instance the use cases of runs.
 func (r *runs) equip(i *instance) {
 	p := run.Ports{
-		Store: runStore{i}, Finder: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
+		Store: i.store(), Finder: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
 	}
 	o := run.Options{

@@ -11,7 +11,7 @@ import (
 
 // store is the run store, which is in the same database: each call is a request.
 func (i *instance) store() run.Store {
-	return spies.RunStore(i.w.store, func(ctx context.Context, _ string, do func(context.Context) error) error {
+	return spies.RunStore(i.w.store, func(ctx context.Context, _, _ string, do func(context.Context) error) error {
 		return i.bookkeeping(ctx, do)
 	})
 }
