@@ -139,10 +139,8 @@ func TestABrowserIsNotTheHost(t *testing.T) {
 	o, store := operated(t)
 	var log bytes.Buffer
 	h := Mount([]Mounted{Ops(opened(o))}, Options{Log: zerolog.New(&log), Now: clock})
-	pause := opsCall{
-		method: "POST", path: "v1/flow/pause", body: `{"why":"w"}`, identities: keyed("operator-ann"),
-	}.object(t, "ops")
-	post := func(address string, header ...string) int {
+	pause := post("v1/flow/pause", `{"why":"w"}`).as(keyed("operator-ann")).object(t, "ops")
+	send := func(address string, header ...string) int {
 		r := httptest.NewRequest(http.MethodPost, address+"/Ops", strings.NewReader(pause))
 		for i := 0; i < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
@@ -151,17 +149,17 @@ func TestABrowserIsNotTheHost(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Code
 	}
-	require.Equal(t, 403, post(host, "Origin", "https://evil.example"))
-	require.Equal(t, 403, post(host, "Origin", "null"))
-	require.Equal(t, 403, post(host, "Sec-Fetch-Site", "cross-site"))
-	require.Equal(t, 403, post(host, "Sec-Fetch-Site", "none"))
-	require.Equal(t, 403, post("http://evil.example"), "its name points to this machine")
-	require.Equal(t, 403, post("http://127.0.0.1.evil.example:40001"))
-	require.Equal(t, 403, post("http://192.168.1.7:40001"))
+	require.Equal(t, 403, send(host, "Origin", "https://evil.example"))
+	require.Equal(t, 403, send(host, "Origin", "null"))
+	require.Equal(t, 403, send(host, "Sec-Fetch-Site", "cross-site"))
+	require.Equal(t, 403, send(host, "Sec-Fetch-Site", "none"))
+	require.Equal(t, 403, send("http://evil.example"), "its name points to this machine")
+	require.Equal(t, 403, send("http://127.0.0.1.evil.example:40001"))
+	require.Equal(t, 403, send("http://192.168.1.7:40001"))
 	require.Empty(t, store.Audits())
 	require.Equal(t, 7, strings.Count(log.String(), `"event":"invocation_failed","function":"Ops","reason":"only the Functions host`))
 	for _, address := range []string{host, "http://localhost:40001", "http://[::1]:40001"} {
-		require.Equal(t, 200, post(address), address)
+		require.Equal(t, 200, send(address), address)
 	}
 	require.Len(t, store.Audits(), 1, "it is paused already")
 }

@@ -173,6 +173,16 @@ type called struct {
 	log     string
 }
 
+func get(path string) opsCall { return opsCall{method: http.MethodGet, path: path} }
+
+func post(path, body string) opsCall { return opsCall{method: http.MethodPost, path: path, body: body} }
+
+// as is the call with other identities.
+func (c opsCall) as(identities string) opsCall {
+	c.identities = identities
+	return c
+}
+
 // call runs the request.
 func (c opsCall) call(t testing.TB, f Mounted) called {
 	t.Helper()
@@ -201,9 +211,7 @@ func TestACallThatFailsIsLoggedWithItsReason(t *testing.T) {
 		`"level":"error","event":"invocation_failed".*"kind":"internal","code":"unclassified","reason":"\*errors.errorString","http_status":500.*"call":"status.get"`: errors.New("key-marker"),
 		`"level":"info","event":"call_answered".*"kind":"infrastructure","code":"refused","reason":"test: nobody listens","http_status":503.*"call":"status.get"`:     fault.New(fault.Infrastructure, "test", "refused", "nobody listens"),
 	} {
-		got := opsCall{
-			method: http.MethodGet, path: "v1/status",
-		}.call(t, Ops(func(context.Context) (*ops.Ops, error) { return nil, err }))
+		got := get("v1/status").call(t, Ops(func(context.Context) (*ops.Ops, error) { return nil, err }))
 		require.Regexp(t, event, got.log)
 		require.NotContains(t, got.log+got.Body, "key-marker")
 	}
@@ -219,7 +227,7 @@ func TestOpsTakesTheMostDocumentsOfARun(t *testing.T) {
 			"ids": slices.Repeat([]string{"2025-12-17 10:30:00.000000-06:00-0001-12345678901234567890"}, ids),
 		})
 		require.NoError(t, err)
-		return opsCall{method: http.MethodPost, path: "v1/runs", body: string(body)}.call(t, Ops(opened(o)))
+		return post("v1/runs", string(body)).call(t, Ops(opened(o)))
 	}
 	got := ask(10_000)
 	require.Equal(t, "200", got.Status, got.Body)
@@ -244,26 +252,26 @@ func TestOpsServesEachCall(t *testing.T) {
 	}
 	require.Equal(t, "web", run(opsCall{method: "GET", path: "v1/Status/", noParams: true})["sys_name"])
 	require.Equal(t, "failed",
-		run(opsCall{method: "GET", path: "v1/documents/why?code=key-marker&id=" + url.QueryEscape(failedID)})["status"])
+		run(get("v1/documents/why?code=key-marker&id=" + url.QueryEscape(failedID)))["status"])
 	started := run(
 		opsCall{
 			method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`,
 			media: "application/vnd.x+json", identities: keyed("operator-ann"),
 		})
-	require.Len(t, run(opsCall{method: "GET", path: "v1/runs?limit=3"})["runs"], 1)
+	require.Len(t, run(get("v1/runs?limit=3"))["runs"], 1)
 	id := started["run"].(string)
-	require.Equal(t, "running", run(opsCall{method: "GET", path: "v1/runs/progress?run=" + id})["status"])
+	require.Equal(t, "running", run(get("v1/runs/progress?run=" + id))["status"])
 	require.Equal(t, []any{},
-		run(opsCall{method: "GET", path: "v1/runs/items?outcome=failed,retry_scheduled&run=" + id})["items"],
+		run(get("v1/runs/items?outcome=failed,retry_scheduled&run=" + id))["items"],
 		"a list is never null")
-	require.Equal(t, []any{}, run(opsCall{method: "GET", path: "v1/batches"})["batches"])
-	run(opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"w"}`})
-	run(opsCall{method: "POST", path: "v1/flow/resume", body: `{"why":"w","force":true}`})
-	run(opsCall{method: "POST", path: "v1/runs/cancel", body: `{"run":"` + id + `","why":"w"}`})
-	run(opsCall{method: "POST", path: "v1/documents/mark-committed", body: `{"id":"` + failedID + `","why":"w"}`})
-	require.Len(t, run(opsCall{method: "GET", path: "v1/audits?all=true"})["audits"], 5)
-	require.Len(t, run(opsCall{method: "GET", path: "v1/reports"})["rows"], 1, "their names")
-	require.Equal(t, []any{[]any{1.0}}, run(opsCall{method: "GET", path: "v1/reports?name=runs"})["rows"])
+	require.Equal(t, []any{}, run(get("v1/batches"))["batches"])
+	run(post("v1/flow/pause", `{"why":"w"}`))
+	run(post("v1/flow/resume", `{"why":"w","force":true}`))
+	run(post("v1/runs/cancel", `{"run":"`+id+`","why":"w"}`))
+	run(post("v1/documents/mark-committed", `{"id":"`+failedID+`","why":"w"}`))
+	require.Len(t, run(get("v1/audits?all=true"))["audits"], 5)
+	require.Len(t, run(get("v1/reports"))["rows"], 1, "their names")
+	require.Equal(t, []any{[]any{1.0}}, run(get("v1/reports?name=runs"))["rows"])
 	require.Equal(t, "function key operator-ann", store.Audits()[0].By, "the audit log names the key")
 }
 
@@ -273,56 +281,26 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		status string
 		says   string
 	}{
-		"another path": {
-			opsCall{method: "GET", path: "v1/content-marker"}, "404", `"known":["audits","batches",`,
-		},
-		"another version": {opsCall{method: "GET", path: "v2/status"}, "404", "no such path"},
-		"no path":         {opsCall{method: "GET", path: ""}, "404", "no such path"},
-		"GET to act": {
-			opsCall{method: "GET", path: "v1/flow/pause"}, "405", "flow/pause takes POST only",
-		},
-		"POST to ask": {opsCall{method: "POST", path: "v1/status", body: "{}"}, "405", "takes GET only"},
-		"DELETE":      {opsCall{method: "DELETE", path: "v1/runs"}, "405", "takes GET and POST only"},
-		"no body":     {opsCall{method: "POST", path: "v1/flow/pause"}, "400", "found nothing"},
-		"no JSON": {
-			opsCall{method: "POST", path: "v1/flow/pause", body: "{content-marker"},
-			"400",
-			"found text that is not JSON",
-		},
-		"cut off": {
-			opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"`}, "400", "found text that is not JSON",
-		},
-		"a list": {
-			opsCall{method: "POST", path: "v1/flow/pause", body: `[]`},
-			"400",
-			"expected a JSON object, found something else",
-		},
-		"null": {
-			opsCall{method: "POST", path: "v1/flow/pause", body: `null`},
-			"400",
-			"expected a JSON object, found something else",
-		},
+		"another path":    {get("v1/content-marker"), "404", `"known":["audits","batches",`},
+		"another version": {get("v2/status"), "404", "no such path"},
+		"no path":         {get(""), "404", "no such path"},
+		"GET to act":      {get("v1/flow/pause"), "405", "flow/pause takes POST only"},
+		"POST to ask":     {post("v1/status", "{}"), "405", "takes GET only"},
+		"DELETE":          {opsCall{method: "DELETE", path: "v1/runs"}, "405", "takes GET and POST only"},
+		"no body":         {post("v1/flow/pause", ""), "400", "found nothing"},
+		"no JSON":         {post("v1/flow/pause", "{content-marker"), "400", "found text that is not JSON"},
+		"cut off":         {post("v1/flow/pause", `{"why":"b"`), "400", "found text that is not JSON"},
+		"a list":          {post("v1/flow/pause", `[]`), "400", "expected a JSON object, found something else"},
+		"null":            {post("v1/flow/pause", `null`), "400", "expected a JSON object, found something else"},
 		"who asks": {
-			opsCall{method: "POST", path: "v1/flow/pause", body: `{"by":"ann","why":"w"}`},
-			"400",
-			"by: unknown member of flow.pause; known: why",
+			post("v1/flow/pause", `{"by":"ann","why":"w"}`), "400", "by: unknown member of flow.pause; known: why",
 		},
 		"an unknown name": {
-			opsCall{method: "POST", path: "v1/runs", body: `{"al":true}`},
-			"400",
-			"al: unknown member of run.start; known: kind, ids, since,",
+			post("v1/runs", `{"al":true}`), "400", "al: unknown member of run.start; known: kind, ids, since,",
 		},
-		"another type": {
-			opsCall{method: "POST", path: "v1/runs", body: `{"all":"yes"}`},
-			"400",
-			"all: expected a bool, found a string",
-		},
-		"no time": {
-			opsCall{method: "POST", path: "v1/runs", body: `{"since":"yesterday"}`}, "400", "expected times such as",
-		},
-		"two objects": {
-			opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"}{}`}, "400", "more behind it",
-		},
+		"another type": {post("v1/runs", `{"all":"yes"}`), "400", "all: expected a bool, found a string"},
+		"no time":      {post("v1/runs", `{"since":"yesterday"}`), "400", "expected times such as"},
+		"two objects":  {post("v1/flow/pause", `{"why":"b"}{}`), "400", "more behind it"},
 		"bytes": {
 			opsCall{method: "POST", path: "v1/flow/pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"},
 			"415", "application/octet-stream",
@@ -332,33 +310,21 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 			"415", "application/json",
 		},
 		"an unknown parameter": {
-			opsCall{method: "GET", path: "v1/runs?limt=1"},
-			"400",
-			"limt: unknown parameter of run.list; known: limit, page",
+			get("v1/runs?limt=1"), "400", "limt: unknown parameter of run.list; known: limit, page",
 		},
 		"one where there are none": {
-			opsCall{method: "GET", path: "v1/openapi.json?all=1"},
-			"400",
-			"all: unknown parameter of api.show; known: none",
+			get("v1/openapi.json?all=1"), "400", "all: unknown parameter of api.show; known: none",
 		},
 		"one of an action": {
-			opsCall{method: "POST", path: "v1/flow/pause?why=w", body: "{}"},
-			"400",
-			"why: flow.pause takes its parameters in the body",
+			post("v1/flow/pause?why=w", "{}"), "400", "why: flow.pause takes its parameters in the body",
 		},
-		"no limit": {
-			opsCall{method: "GET", path: "v1/runs?limit=all"}, "400", "limit: expected a whole number",
-		},
-		"a negative limit": {opsCall{method: "GET", path: "v1/batches?limit=-1"}, "400", "limit"},
-		"not all and not some": {
-			opsCall{method: "GET", path: "v1/audits?all=some"}, "400", "all: expected true or false",
-		},
+		"no limit":             {get("v1/runs?limit=all"), "400", "limit: expected a whole number"},
+		"a negative limit":     {get("v1/batches?limit=-1"), "400", "limit"},
+		"not all and not some": {get("v1/audits?all=some"), "400", "all: expected true or false"},
 		"nothing for a value": {
-			opsCall{method: "GET", path: "v1/batches?status="}, "400", "status: expected a value, found nothing",
+			get("v1/batches?status="), "400", "status: expected a value, found nothing",
 		},
-		"no run": {
-			opsCall{method: "GET", path: "v1/runs/progress"}, "400", "run: expected the id of a run",
-		},
+		"no run": {get("v1/runs/progress"), "400", "run: expected the id of a run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, store := operated(t)
@@ -399,12 +365,10 @@ func TestAKeyHasARole(t *testing.T) {
 		"a forged key":      {keyed("operator") + "," + keyed("reader"), "200", "403"},
 		"not authenticated": {strings.Replace(keyed("operator"), "true", "false", 1), "401", "401"},
 	} {
-		got := opsCall{method: "GET", path: "v1/status", identities: c.identities}.call(t, Ops(opened(o)))
+		got := get("v1/status").as(c.identities).call(t, Ops(opened(o)))
 		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)
 		before := len(store.Audits())
-		got = opsCall{
-			method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: c.identities,
-		}.call(t, Ops(opened(o)))
+		got = post("v1/runs", `{"kind":"replay","all":true,"why":"w"}`).as(c.identities).call(t, Ops(opened(o)))
 		require.Equal(t, c.acts, got.Status, "%s: %s", name, got.Body)
 		require.Equal(t, c.acts == "200", len(store.Audits()) > before, name)
 	}
@@ -513,7 +477,7 @@ func TestAPersonHasARole(t *testing.T) {
 		"a reader with a key":    {as("roles", "Reader") + "," + keyed("default"), "200", "403", "has the role Reader"},
 		"an operator with a key": {as("roles", "Operator") + "," + keyed("reader"), "200", "200", ""},
 	} {
-		got := opsCall{method: "GET", path: "api/v1/status", identities: c.identities}.call(t, signedInUI(o))
+		got := get("api/v1/status").as(c.identities).call(t, signedInUI(o))
 		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)
 		before := len(store.Audits())
 		act := opsCall{

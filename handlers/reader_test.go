@@ -182,7 +182,7 @@ func pagesFrom(t *testing.T, site Mounted, who string, from ...string) map[strin
 		if _, visited := bodies[path]; visited || strings.HasPrefix(path, "assets/") {
 			continue
 		}
-		bodies[path] = opsCall{method: http.MethodGet, path: path, identities: who}.call(t, site).Body
+		bodies[path] = get(path).as(who).call(t, site).Body
 		from = append(from, linksOf(bodies[path])...)
 	}
 	return bodies
@@ -200,9 +200,7 @@ func linksOf(body string) (paths []string) {
 func TestADocumentsAnswerIsTwoClicksFromTheOverview(t *testing.T) {
 	p := plant(t)
 	open := func(path string) string {
-		return opsCall{
-			method: http.MethodGet, path: path, identities: person("name", "Ann", "roles", "Reader"),
-		}.call(t, signedInUI(p.Ops)).Body
+		return get(path).as(person("name", "Ann", "roles", "Reader")).call(t, signedInUI(p.Ops)).Body
 	}
 	clicks := map[string]int{}
 	for _, first := range linksOf(open("")) {

@@ -18,7 +18,7 @@ func operator() string { return person("name", "Ann", "roles", "Operator") }
 
 func TestThePagesAreText(t *testing.T) {
 	o, _ := operated(t)
-	got := opsCall{method: "GET", path: "", identities: operator()}.call(t, signedInUI(o))
+	got := get("").as(operator()).call(t, signedInUI(o))
 	require.Equal(t, "200", got.Status, got.Body)
 	require.Equal(t, "text/html; charset=utf-8", got.Headers["Content-Type"])
 	require.Equal(t, "no-store", got.Headers["Cache-Control"])
@@ -29,15 +29,13 @@ func TestThePagesAreText(t *testing.T) {
 	require.NotContains(t, got.log, "Ann")
 
 	style := between(got.Body, `<link rel="stylesheet" href="/api/ui/`, `"`)
-	got = opsCall{method: "GET", path: style, identities: `null`}.call(t, signedInUI(o))
+	got = get(style).as(`null`).call(t, signedInUI(o))
 	require.Equal(t, "200", got.Status, "the files that pages use have no secret")
 	require.Contains(t, got.Headers["Cache-Control"], "immutable")
 	require.Equal(t, "404",
-		opsCall{
-			method: "GET", path: "assets/style-000000000000.css", identities: operator(),
-		}.call(t, signedInUI(o)).Status)
+		get("assets/style-000000000000.css").as(operator()).call(t, signedInUI(o)).Status)
 	require.Equal(t, "404",
-		opsCall{method: "GET", path: "nothing", identities: operator()}.call(t, signedInUI(o)).Status)
+		get("nothing").as(operator()).call(t, signedInUI(o)).Status)
 	require.Equal(t, "405", opsCall{method: "DELETE", path: "", identities: operator()}.call(t, signedInUI(o)).Status)
 	require.Equal(t, "200", opsCall{method: "HEAD", path: "", identities: operator()}.call(t, signedInUI(o)).Status)
 }
@@ -45,21 +43,21 @@ func TestThePagesAreText(t *testing.T) {
 func TestWhoHasNotSignedInIsSentThere(t *testing.T) {
 	o, _ := operated(t)
 	ask := func(c opsCall) called { return c.call(t, signedInUI(o)) }
-	got := ask(opsCall{method: "GET", path: "documents?line=7&code=key-marker", identities: `null`})
+	got := ask(get("documents?line=7&code=key-marker").as(`null`))
 	require.Equal(t, "302", got.Status)
 	require.Equal(t, "/.auth/login/aad?post_login_redirect_uri=%2Fapi%2Fui%2Fdocuments%3Fline%3D7",
 		got.Headers["Location"], "without the key")
 	script := map[string]string{"Sec-Fetch-Dest": "empty"}
 	require.Equal(t, "401", ask(opsCall{method: "GET", identities: `null`, headers: script}).Status,
 		"a script cannot follow the way to the sign-in")
-	require.Equal(t, "401", ask(opsCall{method: "POST", path: "pause", identities: `null`}).Status)
-	require.Equal(t, "302", ask(opsCall{method: "GET", identities: keyed("default")}).Status, "a key is no sign-in")
+	require.Equal(t, "401", ask(post("pause", "").as(`null`)).Status)
+	require.Equal(t, "302", ask(get("").as(keyed("default"))).Status, "a key is no sign-in")
 	forged := map[string]string{
 		"X-MS-CLIENT-PRINCIPAL": "eyJhdXRoX3R5cCI6ImFhZCJ9", "X-MS-CLIENT-PRINCIPAL-NAME": "Ann",
 	}
 	require.Equal(t, "302", ask(opsCall{method: "GET", identities: `null`, headers: forged}).Status,
 		"a header is no identity")
-	got = ask(opsCall{method: "GET", identities: person("name", "Ann", "oid", "1")})
+	got = ask(get("").as(person("name", "Ann", "oid", "1")))
 	require.Equal(t, "403", got.Status)
 	require.Contains(t, got.Body, "an administrator assigns Reader or Operator")
 	require.NotContains(t, got.Body, "<nav", "nothing is shown to who may see nothing")
@@ -68,7 +66,7 @@ func TestWhoHasNotSignedInIsSentThere(t *testing.T) {
 func TestThePagesAreOffWithoutAuthentication(t *testing.T) {
 	o, _ := operated(t)
 	off := UI(opened(o), ui.New(ui.Options{SysName: "web"}), UIAccess{})
-	got := opsCall{method: "GET", path: "", identities: operator()}.call(t, off)
+	got := get("").as(operator()).call(t, off)
 	require.Equal(t, "403", got.Status)
 	require.Contains(t, got.log, `"kind":"request","http_status":403`, "nothing failed, and anybody can ask")
 	require.Contains(t, got.Body, "WEBSITE_AUTH_ENABLED")
@@ -90,7 +88,7 @@ func TestOpenPagesAnswerOnLoopbackOnly(t *testing.T) {
 		_, refused := UIAccess{Open: true}.who(got)
 		require.Equal(t, want == 200, refused == nil, address)
 	}
-	got := opsCall{method: "GET", path: "", identities: `null`}.call(t, open)
+	got := get("").as(`null`).call(t, open)
 	require.Equal(t, "403", got.Status, "the address of a function app")
 	require.Contains(t, got.Body, "loopback")
 	require.Empty(t, store.Audits())
@@ -149,13 +147,11 @@ func TestAPageWhoseUseCasesAreAway(t *testing.T) {
 			return nil, err
 		}, ui.New(ui.Options{}), UIAccess{SignIn: true})
 	}
-	got := opsCall{
-		method: "GET", identities: operator(),
-	}.call(t, away(fault.New(fault.Infrastructure, "test", "refused", "nobody listens")))
+	got := get("").as(operator()).call(t, away(fault.New(fault.Infrastructure, "test", "refused", "nobody listens")))
 	require.Equal(t, "503", got.Status)
 	require.Contains(t, got.Body, "nobody listens")
 	require.Contains(t, got.log, `"code":"refused"`)
-	got = opsCall{method: "GET", identities: operator()}.call(t, away(errors.New("key-marker")))
+	got = get("").as(operator()).call(t, away(errors.New("key-marker")))
 	require.Equal(t, "500", got.Status)
 	require.NotContains(t, got.log+got.Body, "key-marker")
 	require.Equal(t, http.StatusText(http.StatusInternalServerError), between(got.Body, "<h1>", "</h1>"))
