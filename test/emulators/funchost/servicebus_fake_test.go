@@ -3,7 +3,6 @@ package funchost
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,25 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeBus is one queue in memory, with locks that expire only when a test says so.
+// fakeBus is one queue in memory, with locks of a minute.
 type fakeBus struct {
-	mu        sync.Mutex
-	waiting   []*azservicebus.ReceivedMessage
-	changed   chan struct{} // closed and replaced when something happened
-	clock     *fakeClock
-	lock      time.Duration // of a message from its receipt, and of a renewal
-	lost      map[string]bool
-	fail      []error // of the next receives; nil is an ending link
-	opened    int
-	closed    int
-	renewals  int
-	completed []string
-	abandoned []string
-	stopping  chan struct{} // if not nil, stop waits until it is closed
+	mu      sync.Mutex
+	waiting []*azservicebus.ReceivedMessage
+	changed chan struct{} // closed and replaced when something happened
+	clock   *fakeClock
+	ends    int // how many of the next receives meet a link that ends
+	opened  int
 }
 
-func newFakeBus() *fakeBus {
-	return &fakeBus{changed: make(chan struct{}), lost: map[string]bool{}, lock: time.Minute}
+func newFakeBus() *fakeBus { return &fakeBus{changed: make(chan struct{})} }
+
+// locked is when a lock ends that is got now.
+func (f *fakeBus) locked() *time.Time {
+	until := f.clock.Now().Add(time.Minute)
+	return &until
 }
 
 // uses makes a host receive from f.
@@ -49,42 +45,28 @@ func (f *fakeBus) uses() func(*Host, *Options) {
 	}
 }
 
-func (f *fakeBus) happenedLocked() {
-	close(f.changed)
-	f.changed = make(chan struct{})
-}
-
 func (f *fakeBus) put(id, body string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting = append(f.waiting, &azservicebus.ReceivedMessage{MessageID: id, Body: []byte(body)})
-	f.happenedLocked()
-}
-
-// fails makes the next receives end with these errors, also one that is waiting.
-func (f *fakeBus) fails(errs ...error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.fail = append(f.fail, errs...)
-	f.happenedLocked()
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 func (f *fakeBus) receive(ctx context.Context) (*delivery, error) {
 	for ctx.Err() == nil {
 		f.mu.Lock()
 		changed := f.changed
-		if len(f.fail) > 0 {
-			err := f.fail[0]
-			f.fail = f.fail[1:]
+		if f.ends > 0 {
+			f.ends--
 			f.mu.Unlock()
-			return nil, err
+			return nil, nil
 		}
 		if len(f.waiting) > 0 {
 			m := *f.waiting[0]
 			f.waiting = f.waiting[1:]
 			m.DeliveryCount++
-			until := f.clock.Now().Add(f.lock)
-			m.LockedUntil = &until
+			m.LockedUntil = f.locked()
 			f.mu.Unlock()
 			return &delivery{ReceivedMessage: &m}, nil
 		}
@@ -98,65 +80,14 @@ func (f *fakeBus) receive(ctx context.Context) (*delivery, error) {
 }
 
 func (f *fakeBus) renew(_ context.Context, d *delivery) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lost[d.MessageID] {
-		return errMessageLockLost
-	}
-	f.renewals++
-	until := f.clock.Now().Add(f.lock)
-	d.LockedUntil = &until
+	d.LockedUntil = f.locked()
 	return nil
 }
 
-func (f *fakeBus) complete(ctx context.Context, d *delivery) error {
-	return f.settle(ctx, d, &f.completed)
-}
-
-func (f *fakeBus) abandon(ctx context.Context, d *delivery) error {
-	if err := f.settle(ctx, d, &f.abandoned); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if d.DeliveryCount < 10 { // then it is dead
-		f.waiting = slices.Insert(f.waiting, 0, d.ReceivedMessage)
-		f.happenedLocked()
-	}
-	return nil
-}
-
-func (f *fakeBus) settle(ctx context.Context, d *delivery, list *[]string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if f.lost[d.MessageID] {
-		return errMessageLockLost
-	}
-	*list = append(*list, d.MessageID)
-	return nil
-}
-
-func (f *fakeBus) stop(context.Context) {
-	if f.stopping != nil {
-		<-f.stopping
-	}
-}
-
-func (f *fakeBus) close(context.Context) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed++
-}
-
-// read returns what has happened so far.
-func (f *fakeBus) read(what func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	what()
-}
+func (*fakeBus) complete(ctx context.Context, _ *delivery) error { return ctx.Err() }
+func (*fakeBus) abandon(ctx context.Context, _ *delivery) error  { return ctx.Err() }
+func (*fakeBus) stop(context.Context)                            {}
+func (*fakeBus) close(context.Context)                           {}
 
 const serviceBusSetting = "Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=k;SharedAccessKey=secret=;UseDevelopmentEmulator=true;"
 

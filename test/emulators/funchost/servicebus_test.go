@@ -72,9 +72,10 @@ func TestAtMostMaxConcurrentCallsRun(t *testing.T) {
 			busBinding("")), c, newFakeClock(), bus.uses())
 	b.run()
 	g.wait(t, 3)
-	waiting := func() (n int) {
-		bus.read(func() { n = len(bus.waiting) })
-		return n
+	waiting := func() int {
+		bus.mu.Lock()
+		defer bus.mu.Unlock()
+		return len(bus.waiting)
 	}
 	require.Eventually(t, func() bool { return waiting() == 4 }, patience, time.Millisecond, "3 in work, 2 prefetched")
 	require.Never(t, func() bool { return waiting() < 4 || len(c.seen()) > 3 }, 50*time.Millisecond, 5*time.Millisecond)
@@ -112,7 +113,7 @@ func TestTheLockIsRenewedNoLongerThanMaxAutoLockRenewalDuration(t *testing.T) {
 // A link that ends now and then, as idle ones do, is not a failure.
 func TestALinkThatEndsIsFollowedByTheNext(t *testing.T) {
 	bus := newFakeBus()
-	bus.fails(nil, nil)
+	bus.ends = 2
 	bus.put("a", "x")
 	b := start(t, newRoot(t).function("F", busBinding("")), bus.uses())
 	b.await(MessageCompleted)
