@@ -157,13 +157,14 @@ func (p *path) shortageSingles(steps []step, share int) []plan {
 
 // shares are one in how many kinds of faults a step of a path meets, and one in how many pairs is run.
 func (p *path) shares() (kinds, pairs int) {
-	switch {
-	case p.runs == nil:
-		return 1, size().pairs
-	case *pairsFlag > 0: // the long campaign
-		return 1, size().runPairs
+	kinds, pairs = size().kinds, size().pairs
+	if p.runs != nil {
+		kinds, pairs = size().runKinds, size().runPairs
 	}
-	return size().runKinds, size().runPairs
+	if *pairsFlag > 0 { // the long campaign
+		kinds = 1
+	}
+	return kinds, pairs
 }
 
 // single is a run with one fault.
@@ -239,7 +240,7 @@ func TestEverySingleFault(t *testing.T) {
 				planned[faults[0].kind]++
 			}
 			require.Equal(t, planned, c.counts.fired)
-			if p.runs == nil || size().runKinds == 1 {
+			if share, _ := p.shares(); share == 1 {
 				for _, k := range kinds() {
 					require.Equal(t, len(c.steps), planned[k], "%s at every step", k)
 				}
