@@ -28,7 +28,7 @@ func TestRow01(t *testing.T) {
 		{missingLines(), 0, memory()},
 		{refusedOnes(), 0, both()},
 		{refusedOnes(), 3 * time.Second, memory()},
-		{lockedOnes(), 0, memory()},
+		{lockedOnes(), 0, daily(memory())},
 	} {
 		name := c.name
 		if c.cost > 0 {

@@ -18,7 +18,7 @@ const (
 // Row 2: thirty bad ones at 20:00 and nothing else; a good one at 08:00.
 func TestRow02(t *testing.T) {
 	for _, bad := range own() {
-		variants := memory()
+		variants := daily(memory())
 		if bad.name == "refused" {
 			variants = both()
 		}
@@ -42,7 +42,7 @@ func TestRow03(t *testing.T) {
 	for _, bad := range own() {
 		variants := memory()
 		if bad.name == "missing" {
-			variants = both()
+			variants = daily(both())
 		}
 		each(t, bad.name, variants, func(w *world) {
 			w.host(len(w.feed))

@@ -49,9 +49,9 @@ func TestRow04(t *testing.T) {
 		arrive   func(w *world)
 		host     func(w *world)
 	}{
-		{"schema", one(1), atOnce(less(5000)), schema},
+		{"schema", daily(one(1)), atOnce(less(5000)), schema},
 		{"schema", one(2), atOnce(less(5000)), schema},
-		{"schema, spread over the time", one(2), func(w *world) {
+		{"schema, spread over the time", daily(one(2)), func(w *world) {
 			w.every(time.Minute, mended, func() { w.arrive(less(10), good()) })
 		}, schema},
 		{"schema", []options{{ranges: 2, sqlite: true}}, atOnce(300), schema},
@@ -60,7 +60,7 @@ func TestRow04(t *testing.T) {
 			w.start("ahead", process{feed: []int{0}, ticks: true, ahead: 30 * time.Second})
 			w.start("b", process{feed: rest(w)})
 		}},
-		{"clock 30 s behind", one(2), atOnce(less(2500)), func(w *world) {
+		{"clock 30 s behind", daily(one(2)), atOnce(less(2500)), func(w *world) {
 			w.rule(w.schema(span{0, mended}, 100))
 			w.start("behind", process{feed: rest(w), ahead: -30 * time.Second})
 			w.start("b", process{feed: []int{0}, ticks: true})
