@@ -47,32 +47,6 @@ func (w *world) batchOf(n int) run.Batch {
 	return batch
 }
 
-func TestAMessageLockLostDuringTheWork(t *testing.T) {
-	t.Parallel()
-	simulate(t, func(t *testing.T, w *world) {
-		w.fakeWrites(100)
-		w.fake.delay = 170 * time.Second
-		w.instance("a").work()
-		w.instance("b").work()
-		w.instance("m").manage()
-		w.start(run.Run{}, run.Filter{})
-		time.Sleep(time.Minute)
-		w.batches.PutBack(w.batchMessage(1, run.FirstAttempt))
-		w.batches.Signal()
-		w.waitForEnd("run-1", 10*time.Minute)
-		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
-		time.Sleep(5 * time.Minute)
-		var did []string
-		for _, c := range w.ended("BatchWorker") {
-			did = append(did, c.done.Did)
-			require.NoError(t, c.err)
-		}
-		require.Equal(t, []string{"deferred", "committed", "skipped"}, did)
-		require.Equal(t, 1, w.batchOf(1).Epoch)
-		require.Empty(t, w.batches.Messages())
-	})
-}
-
 // The worker is away for twenty minutes at each of its uses of the store, and another takes the batch over. The first
 // one then changes nothing.
 func TestALateWorkerChangesNothing(t *testing.T) {

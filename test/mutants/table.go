@@ -264,7 +264,7 @@ func table() []mutant {
 		{
 			"run: a checkpoint has the watermark of the one before", runs + "/manager.go", "Watermark: mark.String()}",
 			"Watermark: before.String()}",
-			runs, "TestACheckpointRunResumesAtTheNextCheckpoint",
+			"test/crashtest", "TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint",
 		},
 		{
 			"run: a queue that is away counts against a batch", runs + "/deliver.go",
