@@ -32,7 +32,14 @@ func mistakes() []mistake {
 	onRecord := func(wrong recorder) func(*world, ports) ports {
 		return onDocs(func(_ *world, p commit.Documents) commit.Documents { return wrongRecord{p, wrong} })
 	}
-	onApply := func(wrong applier) func(*world, ports) ports {
+	onState := func(wrong func(s *invoice.State)) func(*world, ports) ports {
+		return onRecord(
+			func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
+				wrong(&s)
+				return p.Record(ctx, doc, s)
+			})
+	}
+	onApply := func(wrong func(w *world, r *sinkRequest)) func(*world, ports) ports {
 		return func(w *world, p ports) ports { p.sink = wrongApply{p.sink, w, wrong}; return p }
 	}
 	onKeep := func(wrong func(w *world) commit.Evidence) func(*world, ports) ports {
@@ -63,27 +70,15 @@ func mistakes() []mistake {
 		},
 		{
 			"a patch loses the members that nobody knows", "members", commitPath(),
-			onRecord(
-				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-					s.Extra = nil
-					return p.Record(ctx, doc, s)
-				}),
+			onState(func(s *invoice.State) { s.Extra = nil }),
 		},
 		{
 			"a patch spends a retry for nothing", "G5", recoverPath(),
-			onRecord(
-				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-					s.RetryCount++
-					return p.Record(ctx, doc, s)
-				}),
+			onState(func(s *invoice.State) { s.RetryCount++ }),
 		},
 		{
 			"a retry is set without a due time", "G1", commitPath(),
-			onRecord(
-				func(ctx context.Context, p commit.Documents, doc invoice.Snapshot, s invoice.State) (string, error) {
-					s.RetryAfter = 0
-					return p.Record(ctx, doc, s)
-				}),
+			onState(func(s *invoice.State) { s.RetryAfter = 0 }),
 		},
 		{
 			"a read of several documents loses one", "G1", recoverPath(),
@@ -91,83 +86,52 @@ func mistakes() []mistake {
 		},
 		{
 			"the guard is missing", "G3", recoverPath(),
-			onApply(
-				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
-					known breaker.Heartbeat,
-				) ([]commit.DocumentOutcome, error) {
-					forgetLedger(w, items)
-					return p.Apply(ctx, items, mode, known)
-				}),
+			onApply(func(w *world, r *sinkRequest) { forgetLedger(w, r.items) }),
 		},
 		{
 			"the guard is missing for marks", "G3", poisonPath(),
-			onApply(
-				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
-					known breaker.Heartbeat,
-				) ([]commit.DocumentOutcome, error) {
-					if items[0].FailureMark {
-						forgetLedger(w, items)
-					}
-					return p.Apply(ctx, items, mode, known)
-				}),
+			onApply(func(w *world, r *sinkRequest) {
+				if r.items[0].FailureMark {
+					forgetLedger(w, r.items)
+				}
+			}),
 		},
 		{
 			"half of a document is written", "G2", commitPath(),
-			onApply(
-				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode,
-					known breaker.Heartbeat,
-				) ([]commit.DocumentOutcome, error) {
-					half := slices.Clone(items)
-					for n := range half {
-						half[n].Duplicates = nil
-					}
-					return p.Apply(ctx, half, mode, known)
-				}),
+			onApply(func(_ *world, r *sinkRequest) {
+				r.items = slices.Clone(r.items)
+				for n := range r.items {
+					r.items[n].Duplicates = nil
+				}
+			}),
 		},
 		{
 			"unchanged content is written again", "G4", recoverPath(),
-			onApply(
-				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode,
-					known breaker.Heartbeat,
-				) ([]commit.DocumentOutcome, error) {
-					return p.Apply(ctx, items, commit.Rewrite, known)
-				}),
+			onApply(func(_ *world, r *sinkRequest) { r.mode = commit.Rewrite }),
 		},
 		{
 			"a failed COMMIT is taken for one that worked", "G2", commitPath(),
-			onApply(
-				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode,
-					known breaker.Heartbeat,
-				) ([]commit.DocumentOutcome, error) {
-					return p.Apply(ctx, items, commit.Preview, known)
-				}),
+			onApply(func(_ *world, r *sinkRequest) { r.mode = commit.Preview }),
 		},
 		{
 			"a mark is acknowledged and not made", "G7", poisonPath(),
-			onApply(
-				func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode,
-					known breaker.Heartbeat,
-				) ([]commit.DocumentOutcome, error) {
-					if items[0].FailureMark {
-						mode = commit.Preview
-					}
-					return p.Apply(ctx, items, mode, known)
-				}),
+			onApply(func(_ *world, r *sinkRequest) {
+				if r.items[0].FailureMark {
+					r.mode = commit.Preview
+				}
+			}),
 		},
 		{
 			"a row is written that the ledger does not know of", "invariant", commitPath(),
-			onApply(
-				func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
-					known breaker.Heartbeat,
-				) ([]commit.DocumentOutcome, error) {
-					outcomes, err := p.Apply(ctx, items, mode, known)
-					if l, there := w.sink.Line(items[0].Main); err == nil && there {
+			onApply(func(w *world, r *sinkRequest) {
+				r.after = func() {
+					if l, there := w.sink.Line(r.items[0].Main); there {
 						values := slices.Clone(l.Values)
 						values[1] = invoice.Of("something else")
-						w.sink.SetLine(items[0].Main, inmem.Line{Tracking: l.Tracking, Values: values})
+						w.sink.SetLine(r.items[0].Main, inmem.Line{Tracking: l.Tracking, Values: values})
 					}
-					return outcomes, err
-				}),
+				}
+			}),
 		},
 		{"an outage is taken for the documents' own error", "G5", commitPath(), func(w *world, p ports) ports {
 			w.misjudged = true
@@ -266,19 +230,29 @@ func (d forgetful) ReadMany(ctx context.Context, ids []string) ([]json.RawMessag
 	return d.Documents.ReadMany(ctx, ids[1:])
 }
 
-type applier func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode,
-	known breaker.Heartbeat) ([]commit.DocumentOutcome, error)
+// sinkRequest is one of the sink, as a mistake changes it.
+type sinkRequest struct {
+	items []commit.Item
+	mode  commit.Mode
+	after func() // a request that succeeded
+}
 
 type wrongApply struct {
 	commit.Sink
 	w     *world
-	apply applier
+	wrong func(w *world, r *sinkRequest)
 }
 
 func (s wrongApply) Apply(
 	ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat,
 ) ([]commit.DocumentOutcome, error) {
-	return s.apply(ctx, s.w, s.Sink, items, mode, known)
+	r := sinkRequest{items, mode, func() {}}
+	s.wrong(s.w, &r)
+	outcomes, err := s.Sink.Apply(ctx, r.items, r.mode, known)
+	if err == nil {
+		r.after()
+	}
+	return outcomes, err
 }
 
 // forgetLedger removes the ledger entries of the lines of items that exist.
