@@ -82,7 +82,8 @@ func keepEvidence(t testing.TB, evidence *inmem.Evidence, original string) {
 	require.NoError(t, err)
 	failed, err := json.Marshal(commit.PoisonError{DocumentID: doc.ID, Kind: "document", Code: "2628"})
 	require.NoError(t, err)
-	metadata, err := json.Marshal(commit.PoisonMetadata{DocumentID: doc.ID, HashVersion: invoice.DefaultMapping().Version()})
+	metadata, err := json.Marshal(
+		commit.PoisonMetadata{DocumentID: doc.ID, HashVersion: invoice.DefaultMapping().Version()})
 	require.NoError(t, err)
 	folder := commit.EvidenceFolder(doc, time.Unix(0, 0))
 	for name, content := range map[string]string{

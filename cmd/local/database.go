@@ -114,8 +114,8 @@ func (d *database) seed(ctx context.Context, lines []int64, own bool) error {
 		return fmt.Errorf("seed: %w", err)
 	}
 	for _, line := range lines {
-		_, err := tx.ExecContext(ctx, `INSERT INTO IVCE_DTL (`+key+`) SELECT @line
-			WHERE NOT EXISTS (SELECT 1 FROM IVCE_DTL WHERE `+key+` = @line)`, sql.Named("line", line))
+		_, err := tx.ExecContext(ctx, fmt.Sprintf(`INSERT INTO IVCE_DTL (%s) SELECT @line
+			WHERE NOT EXISTS (SELECT 1 FROM IVCE_DTL WHERE %s = @line)`, key, key), sql.Named("line", line))
 		if err != nil {
 			return errors.Join(fmt.Errorf("seed: %w", err), tx.Rollback())
 		}

@@ -15,11 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	// the handler is built by go build: without this, go test would answer (cached) after a change of the product
-	_ "sqlwriter/internal/app"
-
 	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/stage/staging"
+	// the handler is built by go build: without this, go test would answer (cached) after a change of the product
+	_ "sqlwriter/internal/app"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/mapping"

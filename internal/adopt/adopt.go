@@ -211,7 +211,8 @@ func (w *window) process(ctx context.Context) error {
 		var page []invoice.Projection
 		if err := w.a.repeat(ctx, func() error {
 			found, err := w.a.finder.Find(ctx, commit.Query{
-				SysName: w.a.o.SysName, From: w.from, To: w.to, Members: w.a.o.Reader.Mapping.Members(), Size: maxDocuments,
+				SysName: w.a.o.SysName, From: w.from, To: w.to, Members: w.a.o.Reader.Mapping.Members(),
+				Size: maxDocuments,
 			}, continuation)
 			if err == nil {
 				page, continuation = found.Documents, found.Next

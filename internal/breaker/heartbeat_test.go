@@ -36,7 +36,8 @@ func write(t *testing.T, b *breaker.Breaker, db commit.Sink) error {
 	begin := time.Now()
 	err := b.Do(t.Context(), 1, 0, func(ctx context.Context, known breaker.Heartbeat) error {
 		mark := commit.Item{
-			DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1, Values: invoice.DefaultMapping().MarkValues(),
+			DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1,
+			Values:  invoice.DefaultMapping().MarkValues(),
 			Version: invoice.Version{US: time.Now().UnixMicro(), Key: invoice.Key("x")},
 		}
 		_, err := db.Apply(ctx, []commit.Item{mark}, commit.Write, known)

@@ -71,7 +71,9 @@ func TestShadowInTheHourThatComesTwice(t *testing.T) {
 		"in the hour, and after it":         {local, at("02:30") + winter, at("01:30") + winter, "other", "holds_newer"},
 		"in UTC":                            {nil, at("01:20") + winter, at("01:40") + summer, "other", "holds_newer"},
 		"in UTC, the other way":             {nil, at("01:40") + summer, at("01:20") + winter, "other", "differs"},
-		"another day":                       {local, "2025-11-03 01:30:00.000000" + winter, "2025-11-03 01:20:00.000000" + winter, "other", "holds_newer"},
+		"another day": {
+			local, "2025-11-03 01:30:00.000000" + winter, "2025-11-03 01:20:00.000000" + winter, "other", "holds_newer",
+		},
 	} {
 		w := newWorld(t, 1)
 		if c.mapping != nil {

@@ -133,7 +133,9 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		"another folder, later": func(r *runs, folder string) string {
 			r.clock = r.clock.Add(time.Hour)
 			r.keepPoison(folder+"0", result(1, "EVIL CORP", waiting()),
-				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version()})
+				commit.PoisonMetadata{
+					DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version(),
+				})
 			return "expected content with the hash"
 		},
 		"another environment's document": func(r *runs, _ string) string { // its hash is right: it is of the values
@@ -151,7 +153,9 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		},
 		"another mapping": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "EVIL CORP", waiting()),
-				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version() + 1})
+				commit.PoisonMetadata{
+					DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version() + 1,
+				})
 			return "a build with another mapping stored it"
 		},
 		"a _ts after the blob": func(r *runs, folder string) string {
@@ -163,7 +167,9 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		},
 		"metadata of another document": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "good", waiting()),
-				commit.PoisonMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version()})
+				commit.PoisonMetadata{
+					DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version(),
+				})
 			return "its evidence is not complete: metadata.json names another document"
 		},
 		"no error.json": func(r *runs, folder string) string {

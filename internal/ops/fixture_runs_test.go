@@ -70,7 +70,8 @@ func (r *runs) renew() {
 		},
 		RunQueue: r.queue, Evidence: r.evidence, Creator: r.docs,
 	}, ops.Options{
-		SysName: "web", Location: zone, AppVersion: "v1", Mapping: "mapping.json, version 7", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time {
+		SysName: "web", Location: zone, AppVersion: "v1", Mapping: "mapping.json, version 7", ReadOnly: r.readOnly,
+		Kinds: r.kinds, Now: func() time.Time {
 			return r.clock
 		},
 	})

@@ -51,8 +51,8 @@ type Stores struct {
 	// Check checks anew that the database is migrated, and its ledger adopted. Errors by kind: infrastructure,
 	// throttled, quota.
 	Check func(ctx context.Context) error
-	// Preview is commit.Sink.Apply in mode preview. Mapping is that of its statements. Mappings are those that migrations
-	// chose, the last one first; nil is as if none did.
+	// Preview is commit.Sink.Apply in mode preview. Mapping is that of its statements. Mappings are those that
+	// migrations chose, the last one first; nil is as if none did.
 	Preview  func(ctx context.Context, items []commit.Item) ([]commit.DocumentOutcome, error)
 	Mapping  *invoice.Mapping
 	Mappings func(ctx context.Context) ([]invoice.Recorded, error)

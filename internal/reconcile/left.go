@@ -39,7 +39,8 @@ func (c Circumstances) Left(
 		return left, 0, nil
 	}
 	q := commit.Query{
-		SysName: c.SysName, Line: line.ID, To: c.Now.Add(invoice.ClockSkew).Unix(), Members: c.Reader.Mapping.Members(), Size: commit.MaxPage,
+		SysName: c.SysName, Line: line.ID, To: c.Now.Add(invoice.ClockSkew).Unix(),
+		Members: c.Reader.Mapping.Members(), Size: commit.MaxPage,
 	}
 	err = find(ctx, finder, q, func(page commit.Page) (bool, error) {
 		charge += page.Charge

@@ -236,7 +236,8 @@ func TestStatesOfALedgerRow(t *testing.T) {
 	d := doc(func(*invoice.Document) {})
 	row := func(change func(*Ledger)) Ledger {
 		l := Ledger{
-			Outcome: "applied", Version: d.Version, DocumentID: d.ID, Hash: d.Hash, HashVersion: invoice.DefaultMapping().Version(),
+			Outcome: "applied", Version: d.Version, DocumentID: d.ID, Hash: d.Hash,
+			HashVersion: invoice.DefaultMapping().Version(),
 		}
 		change(&l)
 		return l

@@ -165,7 +165,8 @@ func sameRows(t *testing.T, e *engine, ways []way) {
 		}
 		var rows []string
 		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			rows = append(rows, dump(t, e.db, fmt.Sprintf("SELECT * FROM %s ORDER BY %s", table, mapping.InUse().Key(invoice.Detail)))...)
+			text := fmt.Sprintf("SELECT * FROM %s ORDER BY %s", table, mapping.InUse().Key(table))
+			rows = append(rows, dump(t, e.db, text)...)
 		}
 		if want == nil {
 			want = rows

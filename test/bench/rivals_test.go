@@ -126,7 +126,8 @@ const (
 // newOriginal makes the statements; their parameters are mark and a number from 1 on, the first being the key.
 func newOriginal(mark string) original {
 	var o original
-	sets, names, marks := map[invoice.Table][]string{}, []string{mapping.InUse().Key(invoice.Detail)}, []string{mark + "1"}
+	key := mapping.InUse().Key(invoice.Detail)
+	sets, names, marks := map[invoice.Table][]string{}, []string{key}, []string{mark + "1"}
 	for i, c := range mapping.InUse().Columns() {
 		sets[c.Table] = append(sets[c.Table], fmt.Sprintf("%s = %s%d", c.Name, mark, len(sets[c.Table])+2))
 		if c.Table == invoice.Detail {
@@ -138,7 +139,7 @@ func newOriginal(mark string) original {
 	}
 	o.columns[insertTracking] = o.columns[updateTracking]
 	update := func(t invoice.Table) string {
-		return fmt.Sprintf("UPDATE %s SET %s WHERE %s = %s1", t, strings.Join(sets[t], ", "), mapping.InUse().Key(invoice.Detail), mark)
+		return fmt.Sprintf("UPDATE %s SET %s WHERE %s = %s1", t, strings.Join(sets[t], ", "), key, mark)
 	}
 	o.texts = [3]string{update(invoice.Detail), update(invoice.Tracking), fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)",
 		invoice.Tracking, strings.Join(names, ", "), strings.Join(marks, ", "))}
@@ -190,7 +191,8 @@ func (o original) way(t testing.TB, db *sql.Conn, m member) way {
 	return way{name: rowByRow, call: 1, write: func(ctx context.Context, docs []doc) error {
 		return inTx(ctx, db, func() error {
 			for _, id := range lineIDs(docs[0].item) {
-				if err := line(ctx, id, mapping.InUse().RowValues(docs[0].item.Values, docs[0].item.Main, id)); err != nil {
+				row := mapping.InUse().RowValues(docs[0].item.Values, docs[0].item.Main, id)
+				if err := line(ctx, id, row); err != nil {
 					return err
 				}
 			}

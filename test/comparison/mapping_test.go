@@ -2,6 +2,7 @@ package comparison
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -315,9 +316,9 @@ func (l *changedLedger) columns(table, but string) string {
 	l.Helper()
 	rows, err := l.db.db.QueryContext(l.Context(), "SELECT * FROM "+table+" LIMIT 0")
 	require.NoError(l, err)
+	defer func() { require.NoError(l, errors.Join(rows.Err(), rows.Close())) }()
 	names, err := rows.Columns()
 	require.NoError(l, err)
-	require.NoError(l, rows.Close())
 	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == but }), ", ")
 }
 

@@ -31,8 +31,8 @@ type Options struct {
 	Publish bool
 }
 
-// Mapping is the file of a deployment's own columns. It stands beside host.json and is deployed with the app; the setting
-// MAPPING enables it.
+// Mapping is the file of a deployment's own columns. It stands beside host.json and is deployed with the app; the
+// setting MAPPING enables it.
 const Mapping = "mapping.json"
 
 // localSettings is the file of app settings that `func start` reads.
