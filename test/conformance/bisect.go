@@ -40,7 +40,8 @@ func newBisect(s *sinkTest, lines int) *bisect {
 	now := func() time.Time { return b.clock }
 	b.docs = inmem.NewDocuments(now)
 	b.commit = commit.NewCommit(b.docs, b.requests, commit.Options{
-		SysName: "web", Reader: mapping.Reader(), PartsAtOnce: s.partsAtOnce, Now: now, Draw: func() float64 { return 0.5 },
+		SysName: "web", Reader: mapping.Reader(), PartsAtOnce: s.partsAtOnce, Now: now,
+		Draw: func() float64 { return 0.5 },
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 	return b

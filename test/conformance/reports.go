@@ -611,7 +611,9 @@ func (r *reportsTest) keyed(of string, line int64, manufacturer, part, code, uns
 
 // available are the reports that the mapping in use has columns for.
 func (r *reportsTest) available() []string {
-	return slices.DeleteFunc(slices.Clone(r.Names), func(name string) bool { return name == "same-key" && !sameKeyAvailable() })
+	return slices.DeleteFunc(slices.Clone(r.Names), func(name string) bool {
+		return name == "same-key" && !sameKeyAvailable()
+	})
 }
 
 // sameKeyAvailable asks for the one member of that report that some mapping of the tests leaves out.

@@ -245,7 +245,8 @@ func rowsNoTracking(s *sinkTest) {
 	s.edit(3)
 	s.are(reconcile.RowsNoTracking, 1, 2)
 	s.are(reconcile.RowsEdited, 3)
-	require.Equal(s, withoutTracking(SinkRow{Values: mapping.InUse().RowValues(a.Values, 1, 1)}).Values, s.line(1).Values)
+	want := SinkRow{Values: mapping.InUse().RowValues(a.Values, 1, 1)}
+	require.Equal(s, withoutTracking(want).Values, s.line(1).Values)
 	a.Overwrite = linesOf(a)
 	s.givesIn(commit.Rewrite, []string{"applied(applied applied applied)"}, a)
 	s.are(reconcile.RowsSame, 1, 2, 3)

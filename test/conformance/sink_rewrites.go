@@ -360,7 +360,8 @@ func rewriteAdopted(s *sinkTest) {
 	a, b := doc("a", 10, 5, "x", 1), doc("b", 10, 5, "x", 2)
 	s.adopt(a)
 	s.adopt(b)
-	s.h.SetRow(s, 1, SinkRow{Detail: true, Tracking: true, Values: mapping.InUse().RowValues(contentValues("old"), 1, 1)})
+	old := mapping.InUse().RowValues(contentValues("old"), 1, 1)
+	s.h.SetRow(s, 1, SinkRow{Detail: true, Tracking: true, Values: old})
 	s.setStatus(1, "BY HAND")
 	s.allowed(a)
 	s.hasStatus(a, 1, "BY HAND")
@@ -399,7 +400,8 @@ func under(m *invoice.Mapping, it commit.Item) commit.Item {
 	values := it.Values
 	it.Values, it.HashVersion = nil, m.Version()
 	for i, c := range mapping.InUse().Columns() {
-		if slices.ContainsFunc(m.Columns(), func(o invoice.Column) bool { return o.Table == c.Table && o.Name == c.Name }) {
+		has := func(o invoice.Column) bool { return o.Table == c.Table && o.Name == c.Name }
+		if slices.ContainsFunc(m.Columns(), has) {
 			it.Values = append(it.Values, values[i])
 		}
 	}

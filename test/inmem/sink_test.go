@@ -77,9 +77,9 @@ func harness(testing.TB) conformance.SinkHarness {
 			return func() { on = false }
 		},
 		Narrow: func(_ testing.TB, to int) func() {
-			on := true
+			on, narrowed := true, conformance.NarrowedColumn().Name
 			s.Refuse(func(_ int64, c invoice.Column, v invoice.Value) bool {
-				return on && len(v.Text) > to && c.Name == conformance.NarrowedColumn().Name && c.Table == invoice.Detail
+				return on && len(v.Text) > to && c.Name == narrowed && c.Table == invoice.Detail
 			})
 			return func() { on = false }
 		},

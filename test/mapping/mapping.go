@@ -36,7 +36,7 @@ func fileInUse() []byte {
 	if path == "" {
 		return invoice.DefaultFile()
 	}
-	file, err := os.ReadFile(path)
+	file, err := os.ReadFile(path) //nolint:gosec // of whoever runs the tests
 	if err != nil {
 		panic(err)
 	}
@@ -99,9 +99,10 @@ func edited(file []byte, edit func(tables map[invoice.Table]*Table)) []byte {
 	return file
 }
 
-// Edited is the default mapping after an edit. Changed is the one in use after an edit.
+// Edited is the default mapping after an edit.
 func Edited(edit func(tables map[invoice.Table]*Table)) *invoice.Mapping { return Read(File(edit)) }
 
+// Changed is the mapping in use after an edit.
 func Changed(edit func(tables map[invoice.Table]*Table)) *invoice.Mapping {
 	return Read(edited(fileInUse(), edit))
 }
@@ -109,7 +110,8 @@ func Changed(edit func(tables map[invoice.Table]*Table)) *invoice.Mapping {
 // Without is the mapping in use without a column.
 func Without(table invoice.Table, name string) *invoice.Mapping {
 	return Changed(func(tables map[invoice.Table]*Table) {
-		tables[table].Columns = slices.DeleteFunc(tables[table].Columns, func(e Entry) bool { return e["name"] == name })
+		t := tables[table]
+		t.Columns = slices.DeleteFunc(t.Columns, func(e Entry) bool { return e["name"] == name })
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 	"sqlwriter/test/mapping"
 )
 
-// Open opens a database until the test ends, with the mapping in use where the options name none. If there is no such file, it makes one.
+// Open opens a database until the test ends, with the mapping in use where the options name none. If there is no such
+// file, it makes one.
 func Open(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
 	t.Helper()
 	if o.Mapping == nil {

@@ -24,7 +24,8 @@ func hostile(n int) string {
 	return fmt.Sprint(n, strings.Repeat(`"]p`, 100))[:300]
 }
 
-// HostilePaths is the default mapping with hostile paths. The status keeps its path. Columns of one path still have one.
+// HostilePaths is the default mapping with hostile paths. The status keeps its path, and columns of one path still have
+// one.
 func HostilePaths() *invoice.Mapping { return mapping.Edited(hostilePaths) }
 
 func hostilePaths(tables map[invoice.Table]*mapping.Table) {

@@ -159,8 +159,8 @@ func variants() map[string]variant {
 	}
 }
 
-// Texts returns the statements of folders by name: the file's name without .sql, or a variant's. Where the mapping lacks
-// a column that a statement needs, the text is a comment that says so.
+// Texts returns the statements of folders by name: the file's name without .sql, or a variant's. Where the mapping
+// lacks a column that a statement needs, the text is a comment that says so.
 func Texts(d Dialect, folders ...string) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(files, "*/*.sql")
 	if err != nil {

@@ -27,7 +27,8 @@ func ReadRecipes(ctx context.Context, db *sql.DB, table string, m *invoice.Mappi
 
 // Mappings returns the rows of the table of mappings. The one that was chosen last comes first.
 func Mappings(ctx context.Context, db *sql.DB, table string) (all []invoice.Recorded, err error) {
-	rows, err := db.QueryContext(ctx, "SELECT version, columns FROM "+table+" ORDER BY chosen_at DESC")
+	rows, err := db.QueryContext(ctx,
+		"SELECT version, columns FROM "+table+" ORDER BY chosen_at DESC") //nolint:gosec // a constant of an engine
 	if err != nil {
 		return nil, err
 	}

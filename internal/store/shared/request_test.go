@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -240,6 +241,27 @@ func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 		require.Equal(t, "value", fault.CodeOf(err))
 		require.ErrorContains(t, err, "document doc: ")
 		require.ErrorContains(t, err, "found something else", "the message does not contain the value")
+	}
+}
+
+// A local time has no offset, and one in UTC is none.
+func TestALocalTimeIsSentAsTheClockShowsIt(t *testing.T) {
+	local := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Tracking].Column("PRCS_STRT_TS")["type"] = "time(zone)"
+	})
+	at := slices.IndexFunc(local.Columns(), func(c invoice.Column) bool { return c.Local })
+	it := document("doc", 1)
+	for text, good := range map[string]bool{
+		"2025-11-02T01:30:15.000000": true, "2025-11-02T01:30:15.000000Z": false, "2025-11-02T01:30:15": false,
+	} {
+		it.Values[at] = invoice.Of(text)
+		p, err := shared.Request([]commit.Item{it}, shared.Form{Mapping: local})
+		if !good {
+			require.Equal(t, "value", fault.CodeOf(err), text)
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, read(t, p).Items[0], text)
 	}
 }
 

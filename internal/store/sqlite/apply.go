@@ -35,7 +35,10 @@ func (s *Store) Apply(
 			return nil, err
 		}
 	}
-	r := request{hook: s.afterStatement, items: items, payload: payload, mapping: s.mapping, recipes: recipes, mode: mode, known: known}
+	r := request{
+		hook: s.afterStatement, items: items, payload: payload, mapping: s.mapping, recipes: recipes, mode: mode,
+		known: known,
+	}
 	of := s.writes
 	if mode == commit.Preview {
 		r.hook, of = nil, s.previews

@@ -176,8 +176,10 @@ func (d db) oddColumns(t testing.TB) (edits []func(line int64)) {
 		table      invoice.Table
 		name, form string
 	}{
-		{invoice.Detail, "CLN_MFR_AI_NM", "upper(%s)"}, {invoice.Detail, "CLN_MFR_AI_NM", "%s || ' '"},
-		{invoice.Detail, "MFR_CNFDC_SCR", "%s / 2"}, {invoice.Tracking, "PRCS_STRT_TS", "substr(%s, 1, 10)"},
+		{invoice.Detail, "CLN_MFR_AI_NM", "upper(%s)"},
+		{invoice.Detail, "CLN_MFR_AI_NM", "%s || ' '"},
+		{invoice.Detail, "MFR_CNFDC_SCR", "%s / 2"},
+		{invoice.Tracking, "PRCS_STRT_TS", "substr(%s, 1, 10)"},
 	} {
 		column := sqltest.Column(change.table, change.name)
 		edits = append(edits, func(line int64) {

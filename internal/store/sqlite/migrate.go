@@ -50,9 +50,10 @@ func (s *Store) Mappings(ctx context.Context) ([]invoice.Recorded, error) {
 	return all, classifyDependency("sqlite: mappings", err)
 }
 
-// Migrate updates our tables (sqlwriter_*) in one transaction, and chooses the mapping of the store. It
-// never changes the user's tables. Migrations only expand, so older and newer builds work on the result, and a database
-// may have more than this build knows. Errors by kind: infrastructure, with code "migration_checksum" if a file that was run differs from this build's file.
+// Migrate updates our tables (sqlwriter_*) in one transaction, and chooses the mapping of the store. It never changes
+// the user's tables. Migrations only expand, so older and newer builds work on the result, and a database may have more
+// than this build knows. Errors by kind: infrastructure, with code "migration_checksum" if a file that was run differs
+// from this build's file.
 func (s *Store) Migrate(ctx context.Context) error {
 	files, err := migrationList()
 	if err != nil {

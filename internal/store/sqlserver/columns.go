@@ -166,7 +166,7 @@ func writesNull(c invoice.Column) bool {
 		return false
 	case invoice.FromDocument, invoice.FromParent, invoice.FromRequestTime:
 	}
-	return !c.Required && !(c.Keep && c.Table == invoice.Detail)
+	return !c.Required && (!c.Keep || c.Table == invoice.Tracking)
 }
 
 // columnTakes reports whether a column takes every value of the kind. Rounding that roundingNote describes is accepted.

@@ -194,7 +194,7 @@ func (l *columnLimits) misfit(known *knownLimits, it commit.Item) error {
 // misfit explains why a column does not take a value. The code is empty if the value fits or the limit is unknown.
 func (l *limit) misfit(c invoice.Column, v invoice.Value) (code, expected, found string) {
 	if v.Null {
-		if !l.nullable && !(c.Keep && c.Table == invoice.Detail) { // rows are never inserted there
+		if !l.nullable && (!c.Keep || c.Table == invoice.Tracking) { // only there rows are inserted
 			return codeNotNull, "a value (NOT NULL)", "NULL"
 		}
 		return "", "", ""

@@ -24,9 +24,9 @@ import (
 // the server.
 func TestWhatAColumnHolds(t *testing.T) {
 	type column = sqlserver.UserColumn
-	of1 := func(kind invoice.Kind) invoice.Column { return invoice.Column{Kind: kind} }
-	text, flag, integer, decimal, moment := of1(invoice.Text), of1(invoice.Flag), of1(invoice.Integer), of1(invoice.Decimal),
-		of1(invoice.Time)
+	text, flag := invoice.Column{Kind: invoice.Text}, invoice.Column{Kind: invoice.Flag}
+	integer, decimal := invoice.Column{Kind: invoice.Integer}, invoice.Column{Kind: invoice.Decimal}
+	moment := invoice.Column{Kind: invoice.Time}
 	keeps := invoice.Column{Table: invoice.Detail, Kind: invoice.Text, Keep: true}
 	keepsInserted := invoice.Column{Table: invoice.Tracking, Kind: invoice.Text, Keep: true}
 	local := invoice.Column{Kind: invoice.Time, Local: true}
@@ -107,7 +107,7 @@ func TestWhatAColumnHolds(t *testing.T) {
 		{text, column{Kind: "nvarchar", Length: 5, NotNull: true}, "NULL", notNull, "a value (NOT NULL), NULL"},
 		{text, nvarchar, "NULL", "", ""},
 		{keeps, column{Kind: "nvarchar", Length: 5, NotNull: true}, "NULL", "", ""},
-		{keepsInserted, column{Kind: "nvarchar", Length: 5, NotNull: true}, "NULL", notNull, "a value (NOT NULL), NULL"},
+		{keepsInserted, column{Kind: "bit", NotNull: true}, "NULL", notNull, "a value (NOT NULL), NULL"},
 		{keeps, nvarchar, "123456", long, "at most 5 UTF-16 units (nvarchar(5)), 6"},
 		{flag, of("bit"), "1", "", ""},
 	} {
@@ -510,11 +510,21 @@ func TestAStoredValueHasTheHashOfTheSentOne(t *testing.T) {
 	} {
 		require.Equal(t, sqlserver.Stored(c.kind, c.has, c.stored), sqlserver.Stored(c.kind, c.has, c.sent), "%+v", c)
 	}
-	different := [][2]string{{"ab", "ab "}, {"2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123457Z"}}
-	require.NotEqual(t, sqlserver.Stored(invoice.Column{Kind: invoice.Text}, column{Kind: "varchar"}, different[0][0]),
-		sqlserver.Stored(invoice.Column{Kind: invoice.Text}, column{Kind: "varchar"}, different[0][1]))
-	require.NotEqual(t, sqlserver.Stored(invoice.Column{Kind: invoice.Time}, column{Kind: "datetime2", Scale: 6}, different[1][0]),
-		sqlserver.Stored(invoice.Column{Kind: invoice.Time}, column{Kind: "datetime2", Scale: 6}, different[1][1]))
+	for _, c := range []struct {
+		kind invoice.Column
+		has  column
+		a, b string
+	}{
+		{invoice.Column{Kind: invoice.Text}, column{Kind: "varchar"}, "ab", "ab "},
+		{
+			invoice.Column{Kind: invoice.Time},
+			column{Kind: "datetime2", Scale: 6},
+			"2025-12-17T16:30:15.123456Z",
+			"2025-12-17T16:30:15.123457Z",
+		},
+	} {
+		require.NotEqual(t, sqlserver.Stored(c.kind, c.has, c.a), sqlserver.Stored(c.kind, c.has, c.b))
+	}
 }
 
 func TestWhichColumnsTakeAValue(t *testing.T) {

@@ -184,8 +184,8 @@ func (t tables) renderProcedures() (procedures, error) {
 	return made.hashed(t.mapping.Version()), nil
 }
 
-// hashed adds the hash of the texts, which are made without it, and of the mapping's version: so no build writes rows by
-// a mapping that no migration chose.
+// hashed adds the hash of the texts, which are made without it, and of the mapping's version: so no build writes rows
+// by a mapping that no migration chose.
 func (p procedures) hashed(mapping int) procedures {
 	sum := sha256.New()
 	sum.Write([]byte(strconv.Itoa(mapping)))
@@ -202,7 +202,8 @@ const hashLength = 12
 // inputs lists what the set depends on: the build, as the hash of its set for the default names, and the settings.
 func (t tables) inputs(build string) []string {
 	list := []string{
-		"build " + build, "mapping " + strconv.Itoa(t.mapping.Version()), "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
+		"build " + build, "mapping " + strconv.Itoa(t.mapping.Version()), "schema " + t.schema,
+		"lock timeout " + t.lockTimeout.String(),
 		"key " + string(invoice.Detail) + "." + t.mapping.Key(invoice.Detail),
 		"key " + string(invoice.Tracking) + "." + t.mapping.Key(invoice.Tracking),
 	}

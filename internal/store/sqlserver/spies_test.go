@@ -189,18 +189,22 @@ func (h *spies) oddColumns(t testing.TB) (edits []func(line int64)) {
 		table      invoice.Table
 		name, form string
 	}{
-		{invoice.Detail, "CLN_MFR_AI_NM", "UPPER(%s)"}, {invoice.Detail, "CLN_MFR_PRT_NUM", "%s + ' '"},
-		{invoice.Detail, "MFR_CNFDC_SCR", "%s / 2"}, {invoice.Detail, "PRT_NUM_CNFDC_SCR", "%s / 2"},
-		{invoice.Tracking, "RQST_TS", later}, {invoice.Tracking, "PRCS_STRT_TS", later},
-		{invoice.Tracking, "PRCS_END_TS", later}, {invoice.Tracking, "PRNT_IVCE_DTL_ID", "COALESCE(%s, 7) + 7"},
+		{invoice.Detail, "CLN_MFR_AI_NM", "UPPER(%s)"},
+		{invoice.Detail, "CLN_MFR_PRT_NUM", "%s + ' '"},
+		{invoice.Detail, "MFR_CNFDC_SCR", "%s / 2"},
+		{invoice.Detail, "PRT_NUM_CNFDC_SCR", "%s / 2"},
+		{invoice.Tracking, "RQST_TS", later},
+		{invoice.Tracking, "PRCS_STRT_TS", later},
+		{invoice.Tracking, "PRCS_END_TS", later},
+		{invoice.Tracking, "PRNT_IVCE_DTL_ID", "COALESCE(%s, 7) + 7"},
 	} {
 		if mapping.Place(change.table, change.name) < 0 {
 			continue
 		}
 		column := sqltest.Column(change.table, change.name)
 		edits = append(edits, func(line int64) {
-			h.spy.Exec(t, fmt.Sprintf("UPDATE dbo.%s SET %s = "+change.form+" WHERE %s = @p1", change.table, column, column,
-				sqltest.Key(change.table)), line)
+			h.spy.Exec(t, fmt.Sprintf("UPDATE dbo.%s SET %s = "+change.form+" WHERE %s = @p1", change.table, column,
+				column, sqltest.Key(change.table)), line)
 		})
 	}
 	return edits
