@@ -89,7 +89,7 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 		sqlserver.Options{Mapping: mapping.InUse()}))
 	for _, c := range mapping.InUse().Columns() {
 		if c.Local { // what people have for it
-			d.spy.Exec(t, "ALTER TABLE dbo."+string(c.Table)+" ALTER COLUMN "+sqltest.Quote(c.Name)+" datetime NULL")
+			d.spy.Exec(t, "ALTER TABLE dbo."+string(c.Table)+" ALTER COLUMN "+sqltest.Quote(c.Name)+" datetime")
 		}
 	}
 	require.NoError(t, d.store.KnowColumnsAnew(context.Background())) // a case may have changed them
