@@ -164,7 +164,9 @@ func (s *Spy) SetRow(t testing.TB, line int64, r conformance.SinkRow) {
 				sets = append(sets, names[i]+" = NULL")
 				continue
 			case mapping.InUse().Columns()[p].Kind == invoice.Time && !strings.HasSuffix(s.Time, "Z"):
-				value.Text = strings.TrimSuffix(value.Text, "Z")
+				args = append(args, strings.TrimSuffix(value.Text, "Z"))
+				sets = append(sets, fmt.Sprintf("%s = CAST(@p%d AS datetime2(7))", names[i], len(args)))
+				continue
 			}
 			args = append(args, value.Text)
 			sets = append(sets, fmt.Sprintf("%s = @p%d", names[i], len(args)))

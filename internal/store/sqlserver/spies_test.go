@@ -168,7 +168,9 @@ func (h *spies) oddColumns(t testing.TB) (edits []func(line int64)) {
 		var kind string
 		switch c.Kind {
 		case invoice.Text:
-			kind = fmt.Sprintf(texts[n%len(texts)], c.Max)
+			if kind = fmt.Sprintf(texts[n%len(texts)], c.Max); c.Max >= 4000 {
+				kind = "nvarchar(max)"
+			}
 		case invoice.Flag:
 			kind = fmt.Sprintf("char(%d)", c.Max)
 		case invoice.Integer:
