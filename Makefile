@@ -103,12 +103,13 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call. VULN=required: fa
 mutants: ## Break each rule of the product on purpose: each mutant must be killed by the test that is named for it.
 	@$(GO) run ./test/mutants
 
-faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
+faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages, a changed mapping over 100,000 lines; on SQLWRITER_TEST_SQLSERVER too when it is set.
 	$(GO) test ./test/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v
 	$(GO) test ./test/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
 	$(GO) test ./test/crashtest -run '^TestInterleavedRuns$$' -runseeds 2000 -count=1 -timeout 0 -v
 	SQLWRITER_FAULTS=1 $(GO) test ./test/e2e -run '^TestCampaign' -count=1 -timeout 30m -v
 	SQLWRITER_FAULTS=1 $(GO) test ./internal/commit -run '^TestWhoIsGivenUp$$' -count=1 -timeout 30m -v
+	SQLWRITER_MAPPED=100000 $(GO) test ./test/comparison -run '^TestAChangedMapping$$' -count=1 -timeout 60m -v
 
 fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)

@@ -136,7 +136,7 @@ func statesTable() string {
 			"none": "no row", "same": "this document, this content", "other": "this document, other content",
 			"marked": "this document's failure mark",
 			"newer":  "a newer document", "older": "an older document",
-			"unknown": "this document, and its content cannot be compared: adopted without proof, or another hash version",
+			"unknown": "this document, and its content cannot be compared: adopted without proof, or a mapping that is not comparable",
 			"dropped": "a committed document that does not name the line",
 			"lost":    "a document that is gone; or as dropped, and a person or another writer made it committed",
 		}},

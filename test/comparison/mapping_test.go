@@ -60,6 +60,9 @@ type changedLedger struct {
 // No comparison calls a line edited that nobody edited, and nothing writes over what people did.
 func TestAChangedMapping(t *testing.T) {
 	n := 2000
+	if testing.Short() {
+		n = 600
+	}
 	if most, err := strconv.Atoi(os.Getenv(mappedVariable)); err == nil {
 		n = most
 	}

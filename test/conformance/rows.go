@@ -111,6 +111,12 @@ func (s *sinkTest) scanned(id int64) reconcile.RowState {
 	case scanned.Reviewed == 1:
 		return reconcile.RowsReviewed
 	case notComparable(scanned) == 1:
+		l, _ := s.h.Ledger(s, id)
+		version := l.HashVersion
+		if l.DetailHash == "" {
+			version = 0
+		}
+		require.Equal(s, map[int]int{version: 1}, scanned.NotComparable)
 		return reconcile.RowsUnknown
 	}
 	require.Equal(s, []int64{id}, scanned.Differ)
