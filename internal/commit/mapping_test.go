@@ -58,8 +58,8 @@ func TestAStricterMappingMarksNoLineThatHasTheContent(t *testing.T) {
 			require.Equal(t, before, w.everything(1, 2))
 			require.Equal(t, "committed", w.status(idOf(t, doc("", ""))))
 
-			again := w.again(doc("another manufacturer", spent()))
-			require.Equal(t, map[invoice.Outcome]int{"failed": 1}, again.Outcomes)
+			report := w.again(doc("another manufacturer", spent()))
+			require.Equal(t, map[invoice.Outcome]int{"failed": 1}, report.Outcomes)
 			for _, line := range []int64{1, 2} {
 				require.Equal(t, []string{"AI-ERROR", "a manufacturer"}, []string{
 					w.value(line, invoice.Detail, "IVCE_LNE_STAT"), w.value(line, invoice.Detail, "CLN_MFR_AI_NM"),

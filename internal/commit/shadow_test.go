@@ -55,25 +55,25 @@ func TestShadowInTheHourThatComesTwice(t *testing.T) {
 	local := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
 		tables[invoice.Tracking].Column("RQST_TS")["type"] = "time(zone)"
 	})
-	at := func(clock string) string { return "2025-11-02 " + clock + ":00.000000" }
-	const summer, winter = "-05:00-0001-1", "-06:00-0001-1"
+	at := func(clock, offset string) string { return "2025-11-02 " + clock + ":00.000000" + offset + "-0001-1" }
+	const summer, winter = "-05:00", "-06:00"
 	for name, c := range map[string]struct {
-		mapping              *invoice.Mapping
-		row, document, maker string
-		want                 invoice.Outcome
+		mapping       *invoice.Mapping
+		row, document string
+		maker         string
+		want          invoice.Outcome
 	}{
-		"before the hour":                   {local, at("01:30") + summer, at("00:50") + summer, "other", "holds_newer"},
-		"after the hour":                    {local, at("01:30") + winter, at("02:10") + winter, "other", "differs"},
-		"the hour's first, then its second": {local, at("01:20") + winter, at("01:40") + summer, "other", "cannot_tell"},
-		"both in its first":                 {local, at("01:20") + summer, at("01:40") + summer, "other", "cannot_tell"},
-		"the same time twice":               {local, at("01:30") + winter, at("01:30") + summer, "other", "cannot_tell"},
-		"the same content":                  {local, at("01:30") + summer, at("01:30") + summer, "row", "matches"},
-		"in the hour, and after it":         {local, at("02:30") + winter, at("01:30") + winter, "other", "holds_newer"},
-		"in UTC":                            {nil, at("01:20") + winter, at("01:40") + summer, "other", "holds_newer"},
-		"in UTC, the other way":             {nil, at("01:40") + summer, at("01:20") + winter, "other", "differs"},
-		"another day": {
-			local, "2025-11-03 01:30:00.000000" + winter, "2025-11-03 01:20:00.000000" + winter, "other", "holds_newer",
-		},
+		"before it":                 {local, at("01:30", summer), at("00:50", summer), "other", "holds_newer"},
+		"after it":                  {local, at("01:30", winter), at("02:10", winter), "other", "differs"},
+		"once, and once more":       {local, at("01:20", winter), at("01:40", summer), "other", "cannot_tell"},
+		"both the first time":       {local, at("01:20", summer), at("01:40", summer), "other", "cannot_tell"},
+		"the same time, twice":      {local, at("01:30", winter), at("01:30", summer), "other", "cannot_tell"},
+		"the same content":          {local, at("01:30", summer), at("01:30", summer), "row", "matches"},
+		"within it, and after it":   {local, at("02:30", winter), at("01:30", winter), "other", "holds_newer"},
+		"in UTC":                    {nil, at("01:20", winter), at("01:40", summer), "other", "holds_newer"},
+		"in UTC, the other way":     {nil, at("01:40", summer), at("01:20", winter), "other", "differs"},
+		"in another hour":           {local, at("05:30", winter), at("05:20", winter), "other", "holds_newer"},
+		"in another, the other way": {local, at("05:20", winter), at("05:30", winter), "other", "differs"},
 	} {
 		w := newWorld(t, 1)
 		if c.mapping != nil {

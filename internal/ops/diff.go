@@ -64,8 +64,8 @@ type ColumnDiff struct {
 }
 
 // diff compares documents with their lines, by previews. The documents of a preview are one request: a line goes to the
-// newest. lines selects the lines; nil means all. In mode rewrite the outcomes and values are those of a rewrite. Errors
-// as commit.Sink.Apply.
+// newest. lines selects the lines; nil means all. In mode rewrite the outcomes and values are those of a rewrite.
+// Errors as commit.Sink.Apply.
 func (s Stores) diff(
 	ctx context.Context, mode commit.Mode, items []commit.Item, lines map[int64]bool,
 ) ([]DocumentDiff, error) {

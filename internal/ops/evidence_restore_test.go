@@ -125,6 +125,7 @@ func TestADeletedDocumentIsPutBack(t *testing.T) {
 
 // Whoever may write to the storage account plants a folder, or changes a file. Nothing of it becomes a document.
 func TestForgedEvidenceIsNotPutBack(t *testing.T) {
+	version := invoice.DefaultMapping().Version()
 	for name, plant := range map[string]func(r *runs, folder string) (says string){
 		"the file changed": func(r *runs, folder string) string {
 			r.evidence.Put(folder+"/original.json", []byte(result(1, "EVIL CORP", waiting())))
@@ -133,9 +134,7 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		"another folder, later": func(r *runs, folder string) string {
 			r.clock = r.clock.Add(time.Hour)
 			r.keepPoison(folder+"0", result(1, "EVIL CORP", waiting()),
-				commit.PoisonMetadata{
-					DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version(),
-				})
+				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: version})
 			return "expected content with the hash"
 		},
 		"another environment's document": func(r *runs, _ string) string { // its hash is right: it is of the values
@@ -153,23 +152,19 @@ func TestForgedEvidenceIsNotPutBack(t *testing.T) {
 		},
 		"another mapping": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "EVIL CORP", waiting()),
-				commit.PoisonMetadata{
-					DocumentID: id(1), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version() + 1,
-				})
+				commit.PoisonMetadata{DocumentID: id(1), TS: r.clock.Unix(), HashVersion: version + 1})
 			return "a build with another mapping stored it"
 		},
 		"a _ts after the blob": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "good", waiting()),
 				commit.PoisonMetadata{
-					DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: invoice.DefaultMapping().Version(),
+					DocumentID: id(1), TS: r.clock.Add(time.Hour).Unix(), HashVersion: version,
 				})
 			return "expected the _ts of the document before"
 		},
 		"metadata of another document": func(r *runs, folder string) string {
 			r.keepPoison(folder, result(1, "good", waiting()),
-				commit.PoisonMetadata{
-					DocumentID: id(7), TS: r.clock.Unix(), HashVersion: invoice.DefaultMapping().Version(),
-				})
+				commit.PoisonMetadata{DocumentID: id(7), TS: r.clock.Unix(), HashVersion: version})
 			return "its evidence is not complete: metadata.json names another document"
 		},
 		"no error.json": func(r *runs, folder string) string {

@@ -2,7 +2,6 @@ package comparison
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -315,14 +314,11 @@ func (l *changedLedger) keep() {
 }
 
 // columns are all columns of a table but one.
-func (l *changedLedger) columns(table, but string) string {
+func (l *changedLedger) columns(table, but string) (names string) {
 	l.Helper()
-	rows, err := l.db.db.QueryContext(l.Context(), "SELECT * FROM "+table+" LIMIT 0")
-	require.NoError(l, err)
-	defer func() { require.NoError(l, errors.Join(rows.Err(), rows.Close())) }()
-	names, err := rows.Columns()
-	require.NoError(l, err)
-	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == but }), ", ")
+	require.NoError(l, l.db.db.QueryRowContext(l.Context(),
+		"SELECT group_concat(name, ', ') FROM pragma_table_info(?) WHERE name <> ?", table, but).Scan(&names))
+	return names
 }
 
 // same requires that columns of IVCE_DTL, and all of IVCE_TRKG_MSTR, are as they were kept. nil means every line.
