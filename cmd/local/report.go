@@ -58,8 +58,8 @@ func text(s *string) string {
 }
 
 // verify reads every document and every row back, prints a report, and returns whether all are exact. The second
-// mapping knows the default columns alone: with a file of its own nobody computes the rows a second time, and nothing is
-// exact.
+// mapping knows the default columns alone: with a file of its own nobody computes the rows a second time, and nothing
+// is exact.
 func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err error) {
 	stored, err := d.stored(ctx)
 	if err != nil {

@@ -34,7 +34,7 @@ type runStartCommand struct {
 
 	OverwriteEdits []int64           `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
 	Findings       []reconcile.Class `help:"Reindex: the lines of findings of these classes, separated by commas, and their documents. A dry run shows the columns before and after of 20 documents." placeholder:"CLASSES"`
-	NotComparable  bool              `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
+	NotComparable  bool              `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another mapping."`
 
 	DryRun bool `help:"Count and list, and change nothing."`
 }

@@ -319,6 +319,7 @@ func TestTheVersionIsOfWhatDecidesAValue(t *testing.T) {
 		"without an offset": edited(invoice.Tracking, "PRCS_END_TS", mapping.Entry{"without_offset": "utc"}),
 		"in the zone":       edited(invoice.Tracking, "PRCS_END_TS", mapping.Entry{"without_offset": "zone"}),
 		"a column less":     func(t tables) { t[invoice.Detail].Columns = t[invoice.Detail].Columns[1:] },
+		"no status":         edited(invoice.Tracking, "IVCE_LNE_STAT", mapping.Entry{"status": nil}),
 		"in the other table": func(t tables) {
 			t[invoice.Tracking].Columns = append(t[invoice.Tracking].Columns,
 				mapping.Entry{"name": "N", "from": "x", "type": "integer"})

@@ -19,7 +19,7 @@ type Recipe struct {
 	has []bool
 }
 
-// recordedColumn is a column as far as it decides a stored value.
+// recordedColumn is a column as far as it decides a stored value or a hash of it.
 type recordedColumn struct {
 	Table  Table             `json:"table,omitempty"`
 	Name   string            `json:"name,omitempty"`
@@ -35,6 +35,7 @@ type recordedColumn struct {
 	Bare   string            `json:"without_offset,omitempty"`
 	Zone   string            `json:"zone,omitempty"`
 	Keep   bool              `json:"keep,omitempty"`
+	Status bool              `json:"status,omitempty"`
 }
 
 func (c Column) recorded() recordedColumn {
@@ -85,7 +86,7 @@ func newRecipe(m *Mapping) Recipe {
 	for _, i := range r.places {
 		c := m.columns[i]
 		line := c.recorded()
-		line.Table, line.Name, line.Keep = c.Table, c.Name, c.Keep
+		line.Table, line.Name, line.Keep, line.Status = c.Table, c.Name, c.Keep, c.Status
 		m.lines = append(m.lines, textOf(line))
 		sum.Write(appendText(nil, textOf(line)))
 	}

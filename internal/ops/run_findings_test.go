@@ -215,7 +215,7 @@ func TestADryRunOfFindingsShowsTheColumns(t *testing.T) {
 	require.Equal(t, "edited since", r.makerOf(3))
 }
 
-// A column comes to the mapping. The dry run says what the rewrite then does with each line that was written without it.
+// A column comes to the mapping. The dry run says what the rewrite does with each line that was written without it.
 func TestADryRunOfLinesOfAnEarlierMapping(t *testing.T) {
 	r := newRuns(t)
 	r.sink.AddLines(1, 2, 3, 4, 5)

@@ -34,8 +34,8 @@ const (
 	Consistent Class = "consistent"
 	// Reviewed: only the status differs; that is the stewards' work.
 	Reviewed Class = "reviewed"
-	// NotComparable: the ledger does not say what was written: an adopted line, or one of a HashVersion that the mapping
-	// in use cannot compare. Comparison.Versions has the latter.
+	// NotComparable: the ledger does not say what was written: an adopted line, or one of a HashVersion that the
+	// mapping in use cannot compare. Comparison.Versions has the latter.
 	NotComparable Class = "not_comparable"
 	// Archived: the line's row is gone, and it was written longer ago than the user keeps rows.
 	Archived Class = "archived"

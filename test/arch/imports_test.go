@@ -333,7 +333,8 @@ func directions() []direction {
 			"test/conformance",
 			[]string{
 				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
-				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "test/inmem", "test/mapping",
+				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "test/inmem",
+				"test/mapping",
 			},
 			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",

@@ -75,8 +75,9 @@ func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 		return at, l, err
 	}
 	present := shared.Present{
-		Recipe: a.recipes[int(version.Int64)], Hash: string(content), DetailHash: string(detail), TrackingHash: string(tracking),
-		Tracked: l.tracking.Valid, Values: a.form.Stored(values),
+		Recipe: a.recipes[int(version.Int64)], Hash: string(content), DetailHash: string(detail),
+		TrackingHash: string(tracking),
+		Tracked:      l.tracking.Valid, Values: a.form.Stored(values),
 		Want: a.form.Stored(a.form.Mapping.RowValues(it.Values, it.Main, line)),
 	}
 	l.verdict = present.LeftAlone(it, line)
