@@ -18,7 +18,7 @@ SELECT
     CASE
         WHEN
             {{template "newer" .}}
-            THEN NULL
+            THEN CAST(NULL AS binary(32))
         ELSE l.content_hash
     END AS content_hash,
     CASE WHEN l.detail_id IS NULL THEN 0 ELSE 1 END AS known, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
