@@ -300,5 +300,5 @@ func TestTheStackRunsByAFileOfItsOwn(t *testing.T) {
 	require.NoError(t, os.WriteFile(broken, []byte(`{}`), 0o600))
 	p = start(t, "run", "--once", "--state="+state, "--mapping="+broken)
 	require.Equal(t, exitFailed, p.exit(t, time.Minute))
-	require.Contains(t, p.output(), "IVCE_DTL: expected its columns, found no such member")
+	require.Contains(t, p.output(), "IVCE_DTL: expected a key and a list of columns")
 }
