@@ -111,9 +111,6 @@ func TestAReportHasTheNamesOfTheDeployment(t *testing.T) {
 
 // Every suite of the engine that writes or reads the user's columns.
 func TestTheStrangersHouse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the suites a second time: make e2e does")
-	}
 	t.Parallel()
 	mapping.InTheStrangersHouse(t, "^(TestSink|TestBisect|TestRows|TestReports)$")
 }
