@@ -49,7 +49,7 @@ func (r Recipe) RowHashes(row []Value) (detail, tracking string) {
 	hash := func(table Table) string {
 		b := r.begin(recipeRow)
 		for _, i := range r.places {
-			if c := r.mapping.columns[i]; c.Table == table && !c.Status && !c.Keep {
+			if c := &r.mapping.columns[i]; c.Table == table && !c.Status && !c.Keep {
 				b = r.appendValue(b, i, row[i])
 			}
 		}
