@@ -9,7 +9,9 @@ import (
 )
 
 type columnCommands struct {
-	List columnListCommand `cmd:"" help:"List the columns, with this deployment's names. Needs no connection."`
+	List  columnListCommand  `cmd:"" help:"List the columns, with this deployment's names. Needs no connection."`
+	Check columnCheckCommand `cmd:"" help:"Compare a sample of the documents with their rows, before anything is deployed: reads both tables and the container, writes nothing, prints no value. Exit code 1 if a column is wrong, 3 if a person must look."`
+	Draft columnDraftCommand `cmd:"" help:"Print the mapping's file as the check suggests it."`
 }
 
 type columnListCommand struct{}

@@ -95,6 +95,8 @@ func examples() map[string][]string {
 		"migrate prune":  {"sqlwriterctl migrate prune"},
 		"migrate script": {"sqlwriterctl migrate script > migrate.sql"},
 		"column list":    {"sqlwriterctl column list"},
+		"column check":   {"sqlwriterctl column check", "MAPPING=mapping.json sqlwriterctl column check"},
+		"column draft":   {"sqlwriterctl column draft > mapping.draft.json"},
 		"completion": {
 			"source <(sqlwriterctl completion bash)",
 			"sqlwriterctl completion fish > ~/.config/fish/completions/sqlwriterctl.fish",

@@ -22,13 +22,14 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitAttention: `status --check` found something that a person must look at, or a comparison has open findings.
+	// exitAttention: `status --check` or `column check` found something that a person must look at, or a comparison has
+	// open findings.
 	exitAttention = 3
 	// exitInterrupted is what shells expect after Ctrl-C.
 	exitInterrupted = 130
 )
 
-const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check, finding list, the end of a comparison); 130 interrupted."
+const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check, finding list, column check, the end of a comparison); 130 interrupted."
 
 const whereFrom = "Commands ask the app: that of --app, else of SQLWRITER_APP, else of the running local stack. SQLWRITER_KEY is a function key of Ops; " +
 	"SQLWRITER_AUDIENCE asks as the user of az login in its place. Commands that are needed before an app runs (document submit, ledger, migrate, " +

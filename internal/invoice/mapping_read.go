@@ -17,27 +17,28 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// tableEntry is a table of the file, columnEntry one of its columns. docs/rules.md has the meaning of each member.
+// tableEntry is a table of the file.
 type tableEntry struct {
 	Key     string            `json:"key"`
 	Columns []json.RawMessage `json:"columns"`
 }
 
-type columnEntry struct {
+// FileColumn is a column of the file. docs/rules.md has the meaning of each member.
+type FileColumn struct {
 	Name          string            `json:"name"`
-	From          pathList          `json:"from"`
-	Value         *string           `json:"value"`
-	Line          Source            `json:"line"`
-	Type          string            `json:"type"`
-	Missing       string            `json:"missing"`
-	Long          string            `json:"long"`
-	WithoutOffset string            `json:"without_offset"`
-	Status        bool              `json:"status"`
-	Words         map[string]string `json:"words"`
-	Only          []string          `json:"only"`
-	Range         []string          `json:"range"`
-	Meaning       string            `json:"meaning"`
-	Assumed       string            `json:"assumed"`
+	From          pathList          `json:"from,omitempty"`
+	Value         *string           `json:"value,omitempty"`
+	Line          Source            `json:"line,omitempty"`
+	Type          string            `json:"type,omitempty"`
+	Missing       string            `json:"missing,omitempty"`
+	Long          string            `json:"long,omitempty"`
+	WithoutOffset string            `json:"without_offset,omitempty"`
+	Status        bool              `json:"status,omitempty"`
+	Words         map[string]string `json:"words,omitempty"`
+	Only          []string          `json:"only,omitempty"`
+	Range         []string          `json:"range,omitempty"`
+	Meaning       string            `json:"meaning,omitempty"`
+	Assumed       string            `json:"assumed,omitempty"`
 }
 
 // pathList is one path, or a list of them.
@@ -50,6 +51,14 @@ func (p *pathList) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	return json.Unmarshal(b, (*[]string)(p))
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p pathList) MarshalJSON() ([]byte, error) {
+	if len(p) == 1 {
+		return json.Marshal(p[0])
+	}
+	return json.Marshal([]string(p))
 }
 
 // Bounds of a mapping. A column has at most maxPaths paths; the staged line of a request has at most 1,024 columns. A
@@ -133,7 +142,7 @@ func (r *mappingReader) table(name Table, text []byte) {
 	r.m.keys[name] = t.Key
 	names, status := map[string]bool{strings.ToUpper(t.Key): true}, 0
 	for i, text := range t.Columns {
-		var e columnEntry
+		var e FileColumn
 		err := strictly(text, &e)
 		r.at = fmt.Sprintf("%s, column %d: ", name, i+1)
 		if e.Name != "" {
@@ -166,7 +175,7 @@ func (r *mappingReader) name(member, name string) {
 }
 
 // column makes a column of an entry.
-func (r *mappingReader) column(table Table, e columnEntry) Column {
+func (r *mappingReader) column(table Table, e FileColumn) Column {
 	c := Column{
 		Table: table, Name: e.Name, Paths: e.From, WithoutOffset: e.WithoutOffset, Status: e.Status, Words: e.Words,
 		Values: e.Only, Meaning: e.Meaning, Assumed: e.Assumed, zone: r.zone,
@@ -196,7 +205,7 @@ func (r *mappingReader) column(table Table, e columnEntry) Column {
 }
 
 // source sets the source, of which an entry has exactly one.
-func (r *mappingReader) source(c *Column, e columnEntry) {
+func (r *mappingReader) source(c *Column, e FileColumn) {
 	sources := 0
 	given := map[Source]bool{FromDocument: e.From != nil, FromMapping: e.Value != nil, e.Line: e.Line != ""}
 	for source, there := range given {
@@ -225,7 +234,7 @@ func (r *mappingReader) source(c *Column, e columnEntry) {
 // types has the grammar of a column's type.
 var types = regexp.MustCompile(`^(?:(text)\((\d{1,9})\)|(decimal)\((\d{1,2}),(\d{1,2})\)|(integer)|(flag)\(([^,]+),([^,]+)\)|(time)(\(zone\))?)$`) //nolint:gochecknoglobals // Go has no constant of this type
 
-func (r *mappingReader) kind(c *Column, e columnEntry) {
+func (r *mappingReader) kind(c *Column, e FileColumn) {
 	usual := map[Source]string{FromParent: "integer", FromDuplicate: "flag(Y,N)", FromRequestTime: "time"}[c.Source]
 	text := cmp.Or(e.Type, usual)
 	part := types.FindStringSubmatch(text)

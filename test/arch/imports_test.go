@@ -117,6 +117,12 @@ func directions() []direction {
 			zerolog, "what is compared is a use case: it knows no SDK",
 		},
 		{
+			"internal/fit",
+			[]string{"internal/fault", "internal/invoice", "internal/commit"},
+			nil,
+			"whether a mapping is right is a use case: it knows no SDK",
+		},
+		{
 			"internal/ops",
 			[]string{
 				"internal/condition", "internal/events", "internal/fault", "internal/breaker", "internal/invoice",
@@ -167,7 +173,7 @@ func directions() []direction {
 		{
 			"internal/store/shared",
 			[]string{
-				"internal/fault", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops",
+				"internal/fault", "internal/fit", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops",
 				"internal/reconcile", "internal/run",
 			},
 			nil,
@@ -176,7 +182,7 @@ func directions() []direction {
 		{
 			"internal/store/sqlite",
 			[]string{
-				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
+				"internal/fault", "internal/fit", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
 				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration",
 				"internal/store/shared",
 			},
@@ -186,7 +192,7 @@ func directions() []direction {
 		{
 			"internal/store/sqlserver",
 			[]string{
-				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
+				"internal/fault", "internal/fit", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
 				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration",
 				"internal/store/shared",
 			},
@@ -305,7 +311,7 @@ func directions() []direction {
 			[]string{
 				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr",
 				"internal/azure", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
-				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos",
+				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos", "internal/fit",
 				"internal/store", "cmd/internal/stackfile",
 			},
 			[]string{

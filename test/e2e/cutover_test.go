@@ -32,21 +32,22 @@ func TestCutoverRehearsal(t *testing.T) {
 		r := newRehearsal(t, e)
 		steps := commandsOf(t, "../../docs/cutover.md")
 		require.Equal(t, []string{
-			"1. Our own tables", "2. Shadow: compare, and write nothing", "3. See what adopting would do",
+			"Before: does the mapping fit?", "1. Our own tables", "2. Shadow: compare, and write nothing", "3. See what adopting would do",
 			"4. Stop the old writer, and the shadow",
 			"5. Adopt", "6. Live", "7. The way back",
 		}, titles(steps), "this test knows every step of the page")
 
 		r.run(steps[0])
 		r.run(steps[1])
-		r.requireShadowCompared()
 		r.run(steps[2])
+		r.requireShadowCompared()
+		r.run(steps[3])
 		dry := r.answer
 		require.Zero(t, r.ledgerRows(), "a dry run writes nothing")
-		r.run(steps[3])
+		r.run(steps[4])
 		r.requireRefusal()
 		r.killAdopting()
-		r.run(steps[4])
+		r.run(steps[5])
 		for line := range strings.Lines(dry) {
 			require.Contains(t, r.answers["sqlwriterctl ledger adopt"], line,
 				"the dry run foretold what is read, in spite of the kill")
@@ -57,7 +58,7 @@ func TestCutoverRehearsal(t *testing.T) {
 		r.command("sqlwriterctl ledger adopt --yes")
 		r.requireLinesAsBefore(before)
 
-		r.run(steps[5])
+		r.run(steps[6])
 		r.drain()
 		r.resetByHand()
 		overwritten, stale := r.damage()
@@ -69,7 +70,7 @@ func TestCutoverRehearsal(t *testing.T) {
 		})
 
 		r.old.work = r.resultsOfAWeek()
-		r.run(steps[6])
+		r.run(steps[7])
 		r.drain()
 		overwritten, stale = r.damage()
 		require.Empty(t, overwritten)
@@ -83,10 +84,10 @@ func TestCutoverRehearsal(t *testing.T) {
 func TestCutoverWithoutAdoption(t *testing.T) {
 	r := newRehearsal(t, sqliteEngine(t))
 	steps := commandsOf(t, "../../docs/cutover.md")
-	r.run(steps[0])
+	r.run(steps[1])
 	r.command("sqlwriterctl ledger adopt --empty --yes")
-	r.run(steps[3])
-	r.run(steps[5])
+	r.run(steps[4])
+	r.run(steps[6])
 	r.drain()
 	r.resetByHand()
 	overwritten, stale := r.damage()

@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/fit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/reconcile"
@@ -27,6 +28,7 @@ type Store interface {
 	commit.Sink
 	adopt.Ledger
 	adopt.Reader
+	fit.Database
 	// MarkEmpty records that no other program has written results before.
 	MarkEmpty(ctx context.Context, by string) error
 	// Migrate also chooses the store's mapping. Mappings are those that were chosen, the last one first.

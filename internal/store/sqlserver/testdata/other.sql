@@ -17,6 +17,19 @@ LEFT JOIN sys.columns AS s
 WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME IN (@detail, @tracking)
 ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION;
 GO
+-- fit.go, uniqueColumns
+SELECT COALESCE(STRING_AGG(u.name, '/'), '') FROM (
+    SELECT MAX(LOWER(COL_NAME(k.object_id, k.column_id))) AS name
+    FROM sys.indexes AS i
+    INNER JOIN sys.index_columns AS k ON k.object_id = i.object_id AND k.index_id = i.index_id AND k.key_ordinal > 0
+    WHERE i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0
+    GROUP BY i.index_id
+    HAVING COUNT(*) = 1
+) AS u;
+GO
+-- fit.go, UserRows
+SET LOCK_TIMEOUT 5000;
+GO
 -- migrate.go, bookkeeping
 IF SCHEMA_ID(N'sqlwriter') IS NULL
     EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');

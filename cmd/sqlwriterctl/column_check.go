@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/fit"
+	"sqlwriter/internal/invoice"
+)
+
+type columnCheckCommand struct{}
+
+// Run compares a sample of the documents with their rows.
+func (c *columnCheckCommand) Run(ctx context.Context, a *app) error {
+	_, report, err := fitted(ctx, a)
+	if err != nil {
+		return err
+	}
+	names := idsOf(report.Findings, func(f fit.Finding) string { return f.Where })
+	if err := a.emit(report, names, func() error { return printFit(a, report) }); err != nil {
+		return err
+	}
+	says := fmt.Errorf("%d wrong, %d to look at", report.Count(fit.Wrong), report.Count(fit.Look))
+	switch {
+	case report.Count(fit.Wrong) > 0:
+		return advised(says, "`sqlwriterctl column draft > mapping.draft.json` writes what this suggests; edit it, name it by MAPPING, and check again")
+	case report.Count(fit.Look) > 0:
+		return &attentionError{says}
+	}
+	return nil
+}
+
+type columnDraftCommand struct{}
+
+// Run prints the mapping's file as the findings suggest it. What only a person knows goes to stderr.
+func (c *columnDraftCommand) Run(ctx context.Context, a *app) error {
+	s, report, err := fitted(ctx, a)
+	if err != nil {
+		return err
+	}
+	file := invoice.DefaultFile()
+	if path := s.get(config.Mapping); path != "" {
+		if file, err = os.ReadFile(s.path(path)); err != nil {
+			return err
+		}
+	}
+	draft, err := report.Draft(file)
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Findings {
+		if f.Level != fit.Note {
+			a.notef("%s: %s: %s", f.Level, f.Where, f.Says)
+		}
+	}
+	_, err = a.stdout.Write(draft)
+	return err
+}
+
+// fitted makes the report of both commands.
+func fitted(ctx context.Context, a *app) (s settings, report *fit.Report, err error) {
+	if s, err = a.connections(ctx); err != nil {
+		return s, nil, err
+	}
+	container, err := s.documents()
+	if err != nil {
+		return s, nil, err
+	}
+	defer container.Close()
+	db, err := s.database(ctx)
+	if err != nil {
+		return s, nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	of := s.config()
+	a.notef("mapping: %s", open.MappingInUse(s.get(config.Mapping), db.Mapping))
+	o := fit.Options{
+		SysName: of.SysName, Reader: open.Reader(db.Mapping), Zone: cmp.Or(of.Location, time.UTC), Now: a.now(),
+	}
+	if err := container.Ping(ctx); err != nil {
+		if fault.CodeOf(err) != cosmos.CodePartitionKey {
+			return s, nil, advised(err, "the right to read the container is the data-plane role Cosmos DB Built-in Data Reader")
+		}
+		o.KeyProblem = err.Error()
+	}
+	for path := range strings.SplitSeq(container.PartitionKey(), ", ") {
+		o.Keys = append(o.Keys, strings.ReplaceAll(strings.Trim(path, "/"), "/", "."))
+	}
+	a.notef("container: %s, partition key %s", of.Cosmos.Container, cmp.Or(container.PartitionKey(), "that cannot be used"))
+	report, err = fit.Check(ctx, container, db, o)
+	return s, report, err
+}
+
+func printFit(a *app, r *fit.Report) error {
+	a.printf("documents: %d committed, %d waiting, %.0f request units; of %d lines %d have a row in %s, %d in %s",
+		r.Committed, r.Waiting, r.Charge, r.Lines, r.Rows[invoice.Detail], invoice.Detail, r.Rows[invoice.Tracking],
+		invoice.Tracking)
+	columns := [][]string{{"TABLE", "COLUMN", "FROM", "THERE", "FITS", "ROW SAYS THE SAME"}}
+	for _, c := range r.Columns {
+		columns = append(columns, []string{
+			string(c.Table), c.Column, c.From, share(c.There, c.Documents), share(c.Fits, c.There),
+			fmt.Sprintf("%d of %d", c.Same, c.Rows),
+		})
+	}
+	findings := [][]string{{"FINDING", "WHERE", "SAYS"}}
+	for _, f := range r.Findings {
+		findings = append(findings, []string{string(f.Level), f.Where, f.Says})
+	}
+	if err := a.table(columns); err != nil {
+		return err
+	}
+	return a.tables(findings)
+}
+
+func share(n, of int) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d %%", 100*n/of)
+}

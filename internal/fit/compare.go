@@ -1,0 +1,335 @@
+package fit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// leastValues is how many values must differ before equality says that a member is the right one. With fewer, two may
+// be equal by chance.
+const leastValues = 20
+
+// most: a person has corrected some rows, so nine of ten are enough.
+func most(n, of int) bool { return of > 0 && 10*n >= 9*of }
+
+// tableCheck is the check of one table, whose rows are by line.
+type tableCheck struct {
+	*check
+
+	table   invoice.Table
+	columns []Column
+	rows    map[int64][]any
+}
+
+// table compares one table.
+func (c *check) table(ctx context.Context, table invoice.Table, columns []Column) error {
+	t := &tableCheck{c, table, columns, map[int64][]any{}}
+	if len(columns) == 0 {
+		c.find(Wrong, string(table), "expected a table that this login may read, found none (SQL_SCHEMA, or GRANT SELECT ON %s)",
+			table)
+		return nil
+	}
+	key, err := t.read(ctx)
+	switch code := fault.CodeOf(err); {
+	case code == "229" || code == "230":
+		c.find(Wrong, string(table), "the right SELECT is missing (GRANT SELECT ON %s)", table)
+	case err != nil:
+		return err
+	}
+	c.Rows[table] = len(t.rows)
+	fed := []string{key}
+	for i, column := range c.Reader.Mapping.Columns() {
+		if column.Table == table {
+			fed = append(fed, column.Name)
+			t.column(i, column)
+		}
+	}
+	for _, has := range columns {
+		if has.Fed && table == invoice.Tracking && !slices.ContainsFunc(fed, has.is) { // IVCE_DTL is only updated
+			c.find(Wrong, string(table)+"."+has.Name,
+				"%s NOT NULL, which nothing feeds: no row can be inserted. Feed it by the mapping, or give it a default", has.Type)
+		}
+	}
+	return nil
+}
+
+func (c Column) is(name string) bool { return strings.EqualFold(c.Name, name) }
+
+// place is the place of a column; -1 if there is none of the name.
+func (t *tableCheck) place(name string) int {
+	return slices.IndexFunc(t.columns, func(c Column) bool { return c.is(name) })
+}
+
+// read reads the rows by the mapping's key, or by another column that has the lines. It returns the key's name.
+func (t *tableCheck) read(ctx context.Context) (string, error) {
+	name := t.Reader.Mapping.Key(t.table)
+	where := string(t.table) + "." + name
+	if place := t.place(name); place >= 0 {
+		if err := t.readBy(ctx, t.columns[place].Name); err != nil || len(t.rows) > 0 || t.Lines == 0 {
+			return name, err
+		}
+	}
+	for _, other := range t.columns {
+		if !other.Unique || other.is(name) {
+			continue
+		}
+		if err := t.readBy(ctx, other.Name); err != nil {
+			return "", err
+		}
+		if most(len(t.rows), t.Lines) && len(t.rows) >= leastValues {
+			t.find(Wrong, where, "the key is another column: %s has %d of %d lines", other.Name, len(t.rows), t.Lines)
+			t.mends.of(t.table, "").name = other.Name
+			return other.Name, nil
+		}
+		clear(t.rows)
+	}
+	t.find(Wrong, where, "no row has a line of a committed document: another database, or another key")
+	return name, nil
+}
+
+// readBy reads the rows of the committed documents' lines.
+func (t *tableCheck) readBy(ctx context.Context, key string) error {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.Name
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(t.lines)), atOnce) {
+		rows, err := t.db.UserRows(ctx, t.table, key, names, chunk)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			t.rows[row.Line] = row.Values
+		}
+	}
+	return nil
+}
+
+// evidence is what rows say about a column.
+type evidence struct {
+	Compared
+
+	// emptied rows would lose their value. Of the rows with a time hours differ by whole hours, and zone as TIME_ZONE
+	// does from UTC. letters are what documents and rows have for a flag.
+	emptied, times, hours, zone int
+	letters                     map[[2]string]bool
+}
+
+// column compares column i of the mapping.
+func (t *tableCheck) column(i int, c invoice.Column) {
+	e := evidence{
+		Compared: Compared{Table: t.table, Column: c.Name, From: c.From(), Documents: len(t.all)},
+		letters:  map[[2]string]bool{},
+	}
+	for _, d := range t.all {
+		if len(c.Paths) > 0 && !slices.ContainsFunc(c.Paths, func(path string) bool { return d.members[path] != nil }) {
+			continue
+		}
+		e.There++
+		if fits(d, c) {
+			e.Fits++
+		}
+	}
+	place := t.place(c.Name)
+	for line, row := range t.rows {
+		if d := t.lines[line]; place >= 0 && fits(d, c) {
+			e.compare(t.Reader.Mapping.RowValues(d.Values, d.Main, line)[i], row[place], c, t.Zone)
+		}
+	}
+	t.Columns = append(t.Columns, e.Compared)
+	t.judge(i, c, place, e)
+}
+
+// fits reports whether the rules take a document's value. Columns of one member may have several lengths.
+func fits(d *sampled, c invoice.Column) bool {
+	var problem *invoice.Invalid
+	return !errors.As(d.Problem, &problem) || !slices.ContainsFunc(problem.Fields, func(f invoice.FieldError) bool {
+		var text string
+		_ = json.Unmarshal(d.members[f.Path], &text) // what is no text has another code
+		return c.Reads(f.Path) && (f.Code != "too_long" || len(utf16.Encode([]rune(text))) > c.Max)
+	})
+}
+
+// compare compares what would be written with what a row has.
+func (e *evidence) compare(value invoice.Value, found any, c invoice.Column, zone *time.Location) {
+	if value.Null && (found == nil || c.Keep) {
+		return
+	}
+	e.Rows++
+	switch {
+	case value.Null:
+		e.emptied++
+		return
+	case same(value.Text, found):
+		e.Same++
+	}
+	e.letters[[2]string{value.Text, fmt.Sprint(found)}] = true
+	written, isWritten := asTime(value.Text)
+	stored, isStored := asTime(found)
+	if c.Kind != invoice.Time || !isWritten || !isStored {
+		return
+	}
+	e.times++
+	apart := stored.Sub(written).Round(time.Second).Abs()
+	if apart > 0 && apart%time.Hour == 0 && apart < 15*time.Hour {
+		e.hours++
+	}
+	local, utc := written, stored // the clock's fields of the one are the local time of the other
+	if c.Local {
+		local, utc = stored, written
+	}
+	if local.In(zone).Format(time.DateTime) == utc.UTC().Format(time.DateTime) {
+		e.zone++
+	}
+}
+
+// judge says what is wrong with a column, and what would mend it.
+func (t *tableCheck) judge(i int, c invoice.Column, place int, e evidence) {
+	mend := t.mends.of(t.table, c.Name)
+	say := func(level Level, format string, args ...any) {
+		t.find(level, string(t.table)+"."+c.Name, format, args...)
+	}
+	if place < 0 {
+		mend.name = t.otherColumn(i, c, say)
+		mend.gone = mend.name == ""
+		return
+	}
+	refusal, takes := t.columns[place].Refuses(c)
+	if mend.kind = takes; refusal != "" {
+		say(Wrong, "%s", refusal)
+	}
+	if n := e.There - e.Fits; n > 0 {
+		say(Look, "%d of %d documents have a value that the rules refuse: they would fail", n, e.There)
+	}
+	differ := fmt.Sprintf("%d of %d rows differ", e.Rows-e.Same, e.Rows)
+	switch {
+	case e.Rows == 0 && e.There == 0 && len(t.all) > 0:
+		say(Look, "no document has %s, and no row tells what it holds", e.From)
+	case e.Rows == 0 || most(e.Same, e.Rows):
+	case e.Rows < leastValues:
+		say(Look, "%s: too few to tell from which member they are", differ)
+	case c.Status:
+		say(Look, "%s: stewards change a status", differ)
+	case most(e.zone, e.times):
+		mend.kind = map[bool]string{false: "time(zone)", true: "time"}[c.Local]
+		say(Wrong, "%s by the hours between UTC and TIME_ZONE: the type is %s", differ, mend.kind)
+	case most(e.hours, e.times):
+		say(Wrong, "%s by whole hours: they have local times of another zone than TIME_ZONE", differ)
+	case c.Kind == invoice.Flag && e.twoOtherLetters():
+		say(Wrong, "%s: they have two other texts for yes and no than %s and %s: type flag(YES,NO) names them", differ,
+			c.Flags[0], c.Flags[1])
+	default:
+		if most(e.emptied, e.Rows-e.Same) {
+			differ = fmt.Sprintf("would empty %d rows", e.emptied)
+			mend.keep = e.There == 0 && !c.Required && len(c.Paths) > 0
+		}
+		if mend.from = t.otherMember(place, differ, say); mend.from != "" {
+			mend.keep = false
+		}
+	}
+}
+
+// twoOtherLetters reports whether each of a flag's two texts goes with one text of the rows.
+func (e evidence) twoOtherLetters() bool {
+	texts, found := map[string]bool{}, map[string]bool{}
+	for pair := range e.letters {
+		texts[pair[0]], found[pair[1]] = true, true
+	}
+	return len(e.letters) == 2 && len(texts) == 2 && len(found) == 2 && e.Same == 0
+}
+
+// tally counts how often something equals a column, among the rows that have a value, and by how many values.
+type tally struct {
+	name        string
+	rows, equal int
+	values      map[string]bool
+}
+
+// match compares the rows' values at a place with what a document has.
+func (t *tableCheck) match(name string, place int, of func(d *sampled, line int64) any) tally {
+	m := tally{name: name, values: map[string]bool{}}
+	for line, row := range t.rows {
+		if row[place] == nil {
+			continue
+		}
+		m.rows++
+		if value := of(t.lines[line], line); same(value, row[place]) {
+			m.equal++
+			m.values[fmt.Sprint(value)] = true
+		}
+	}
+	return m
+}
+
+func best(all []tally) tally {
+	slices.SortStableFunc(all, func(a, b tally) int { return b.equal - a.equal })
+	return append(all, tally{})[0]
+}
+
+// otherMember finds the member that the rows of a column have.
+func (t *tableCheck) otherMember(place int, what string, say func(Level, string, ...any)) string {
+	paths, values := map[string]bool{}, map[string]bool{}
+	for line, row := range t.rows {
+		for path := range t.lines[line].members {
+			paths[path] = true
+		}
+		if row[place] != nil {
+			values[fmt.Sprint(row[place])] = true
+		}
+	}
+	var all []tally
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		all = append(all, t.match(path, place, func(d *sampled, _ int64) any { return d.members[path] }))
+	}
+	m := best(all)
+	switch {
+	case len(values) == 1:
+		say(Wrong, "%s, and all have one value: a constant (\"value\"), or a member that cannot be told", what)
+	case !most(m.equal, m.rows):
+		say(Wrong, "%s, and no member equals them: name the member, or take the column out", what)
+	case len(m.values) < leastValues:
+		say(Wrong, "%s; which member equals them cannot tell: fewer than %d values that differ", what, leastValues)
+	default:
+		say(Wrong, "%s; %s equals %d of %d", what, m.name, m.equal, m.rows)
+		return m.name
+	}
+	return ""
+}
+
+// otherColumn finds the column that has what column i of the mapping would get, though it is not in the table.
+func (t *tableCheck) otherColumn(i int, c invoice.Column, say func(Level, string, ...any)) string {
+	var all []tally
+	for place, has := range t.columns {
+		if !slices.ContainsFunc(t.Reader.Mapping.Columns(), func(o invoice.Column) bool {
+			return o.Table == t.table && has.is(o.Name)
+		}) {
+			all = append(all, t.match(has.Name, place, func(d *sampled, line int64) any {
+				if v := t.Reader.Mapping.RowValues(d.Values, d.Main, line)[i]; !v.Null {
+					return v.Text
+				}
+				return json.RawMessage(nil)
+			}))
+		}
+	}
+	m := best(all)
+	switch {
+	case !most(m.equal, m.rows):
+		say(Wrong, "no such column: take it out of the mapping, or add it to the table")
+	case len(m.values) < leastValues:
+		say(Wrong, "no such column; which one has its values cannot tell: fewer than %d that differ", leastValues)
+	default:
+		say(Wrong, "no such column: %s equals %s in %d of %d rows", m.name, c.From(), m.equal, m.rows)
+		return m.name
+	}
+	return ""
+}

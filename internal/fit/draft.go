@@ -1,0 +1,76 @@
+package fit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"sqlwriter/internal/invoice"
+)
+
+// mend is what a finding suggests for a column of a mapping's file. Empty members change nothing.
+type mend struct {
+	name, from, kind string
+	// keep leaves what the row has, gone takes the column out of the file.
+	keep, gone bool
+}
+
+// mends are by table and column; "" is the key.
+type mends map[[2]string]*mend
+
+func (m mends) of(table invoice.Table, column string) *mend {
+	at := [2]string{string(table), column}
+	if m[at] == nil {
+		m[at] = &mend{}
+	}
+	return m[at]
+}
+
+// Draft is the mapping's file with what the findings suggest. What only a person knows stays as it is, but a column
+// that the table does not have goes, unless it is the status. The error is that of a file that is no mapping.
+func (r *Report) Draft(file []byte) ([]byte, error) {
+	var tables map[invoice.Table]struct {
+		Key     string
+		Columns []invoice.FileColumn
+	}
+	if err := json.Unmarshal(file, &tables); err != nil {
+		return nil, fmt.Errorf("draft: %w", err)
+	}
+	var b bytes.Buffer
+	separator := "{\n"
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		t := tables[table]
+		replace(&t.Key, r.mends.of(table, "").name)
+		fmt.Fprintf(&b, "%s  %q: {\n    \"key\": %q,\n    \"columns\": [", separator, table, t.Key)
+		separator = "\n"
+		for _, c := range t.Columns {
+			m := r.mends.of(table, c.Name)
+			if m.gone && !c.Status {
+				continue
+			}
+			replace(&c.Name, m.name)
+			replace(&c.Type, m.kind)
+			if m.from != "" {
+				c.From, c.Assumed = []string{m.from}, ""
+			}
+			if m.keep {
+				c.Missing = "keep"
+			}
+			line, err := json.Marshal(c)
+			if err != nil {
+				return nil, fmt.Errorf("draft: %w", err)
+			}
+			fmt.Fprintf(&b, "%s      %s", separator, line)
+			separator = ",\n"
+		}
+		b.WriteString("\n    ]\n  }")
+	}
+	b.WriteString("\n}\n")
+	return b.Bytes(), nil
+}
+
+func replace(text *string, by string) {
+	if by != "" {
+		*text = by
+	}
+}

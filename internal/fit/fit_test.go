@@ -1,0 +1,256 @@
+package fit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata" // as the tool has it
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fit"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/test/mapping"
+)
+
+// world is a container and two tables, whose rows hold what truth makes of the documents.
+type world struct {
+	truth   *invoice.Mapping
+	pages   [][]string
+	charge  float64
+	queries []commit.Query
+	rows    map[invoice.Table]map[int64]map[string]any
+}
+
+// Find implements commit.Finder: each document is in the window of its _ts.
+func (w *world) Find(_ context.Context, q commit.Query, continuation string) (commit.Page, error) {
+	w.queries = append(w.queries, q)
+	var n int
+	_, _ = fmt.Sscan(continuation, &n)
+	p := commit.Page{Charge: w.charge}
+	if n >= len(w.pages) {
+		return p, nil
+	}
+	for _, text := range w.pages[n] {
+		d, err := invoice.Reader{}.Read([]byte(text), time.Now())
+		if err != nil {
+			return p, err
+		}
+		wanted := len(q.IDs) > 0 || (slices.Contains(q.Statuses, d.State.Status) && d.TS >= q.From && d.TS < q.To)
+		if wanted {
+			p.Documents = append(p.Documents, invoice.Projection(text))
+		}
+	}
+	if n+1 < len(w.pages) {
+		p.Next = fmt.Sprint(n + 1)
+	}
+	return p, nil
+}
+
+func (w *world) UserColumns(context.Context) (map[invoice.Table][]fit.Column, error) {
+	all := map[invoice.Table][]fit.Column{}
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		all[table] = []fit.Column{{Name: w.truth.Key(table), Type: "bigint", Unique: true}}
+	}
+	for _, c := range w.truth.Columns() {
+		all[c.Table] = append(all[c.Table], fit.Column{
+			Name: c.Name, Type: "its type", Refuses: func(invoice.Column) (string, string) { return "", "" },
+		})
+	}
+	return all, nil
+}
+
+func (w *world) UserRows(
+	_ context.Context, table invoice.Table, _ string, columns []string, lines []int64,
+) (all []fit.Row, err error) {
+	for _, line := range lines {
+		if values, ok := w.rows[table][line]; ok {
+			row := fit.Row{Line: line}
+			for _, name := range columns {
+				row.Values = append(row.Values, values[name])
+			}
+			all = append(all, row)
+		}
+	}
+	return all, nil
+}
+
+// now is after daylight saving time has ended; half of the documents are from before.
+var now = time.Date(2025, 11, 20, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
+
+// newWorld has n committed documents with rows. set changes the row of a document.
+func newWorld(n int, truth *invoice.Mapping, set func(i int, table invoice.Table, row map[string]any)) *world {
+	w := &world{truth: truth, charge: 1, rows: map[invoice.Table]map[int64]map[string]any{
+		invoice.Detail: {}, invoice.Tracking: {},
+	}}
+	for i := range n {
+		at := now.AddDate(0, 0, -i)
+		text := fmt.Sprintf(`{"id":"%s-%d","_ts":%d,"_rid":"r%[2]d","request_details":{"sys_name":"web"},
+			"invoice_details_from_rpa":{"IVCE_DTL_UID":%[4]d},"sql_writer":{"status":"committed"},
+			"process_output":{"manufacturer_name":"secret %[2]d","invoice_line_status":"RC-AI","part_number":"P%[2]d",
+			"processing_started_at":%[5]q}}`, at.Format("2006-01-02 15:04:05.000000-07:00"), i, at.Unix(), 1000+i, at.Format(time.RFC3339))
+		w.add(text, i, set)
+	}
+	return w
+}
+
+func (w *world) add(text string, i int, set func(i int, table invoice.Table, row map[string]any)) {
+	if i%20 == 0 || len(w.pages) == 0 {
+		w.pages = append(w.pages, nil)
+	}
+	w.pages[len(w.pages)-1] = append(w.pages[len(w.pages)-1], text)
+	d, err := invoice.Reader{Mapping: w.truth}.Read([]byte(text), now)
+	if err != nil {
+		panic(err)
+	}
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		row := map[string]any{}
+		for n, c := range w.truth.Columns() {
+			if v := w.truth.RowValues(d.Values, d.Main, d.Main)[n]; c.Table == table && !v.Null {
+				row[c.Name] = v.Text
+			}
+		}
+		set(i, table, row)
+		w.rows[table][d.Main] = row
+	}
+}
+
+func as(int, invoice.Table, map[string]any) {}
+
+func (w *world) check(t *testing.T, m *invoice.Mapping) *fit.Report {
+	t.Helper()
+	zone, err := time.LoadLocation(mapping.Zone)
+	require.NoError(t, err)
+	r, err := fit.Check(t.Context(), w, w, fit.Options{
+		SysName: "web", Reader: invoice.Reader{Mapping: m}, Zone: zone, Now: now,
+	})
+	require.NoError(t, err)
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "secret", "no value is reported")
+	return r
+}
+
+// of are the findings about a column of IVCE_TRKG_MSTR or IVCE_DTL.
+func of(r *fit.Report, column string) (all []string) {
+	for _, f := range r.Findings {
+		if strings.HasSuffix(f.Where, column) && f.Level != fit.Note {
+			all = append(all, string(f.Level)+": "+f.Says)
+		}
+	}
+	return all
+}
+
+func TestWhatRowsSayOfAColumn(t *testing.T) {
+	hours := func(zone *time.Location) func(int, invoice.Table, map[string]any) {
+		return func(_ int, _ invoice.Table, row map[string]any) {
+			if text, ok := row["PRCS_STRT_TS"].(string); ok {
+				at, err := time.Parse(time.RFC3339Nano, text)
+				if err != nil {
+					panic(err)
+				}
+				row["PRCS_STRT_TS"] = at.In(zone).Format("2006-01-02 15:04:05.000000")
+			}
+		}
+	}
+	chicago, err := time.LoadLocation(mapping.Zone)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		rows   int
+		set    func(i int, table invoice.Table, row map[string]any)
+		column string
+		want   []string
+	}{
+		"one row in ten was corrected by a person": {
+			40, func(i int, _ invoice.Table, row map[string]any) {
+				if i%10 == 0 {
+					row["CLN_MFR_PRT_NUM"] = "corrected"
+				}
+			}, "CLN_MFR_PRT_NUM", nil,
+		},
+		"stewards have set each status": {
+			40, func(_ int, _ invoice.Table, row map[string]any) { row["IVCE_LNE_STAT"] = "DS1" }, "DTL.IVCE_LNE_STAT",
+			[]string{"look: 40 of 40 rows differ: stewards change a status"},
+		},
+		"summer and winter of the deployment's zone": {
+			60, hours(chicago), "PRCS_STRT_TS",
+			[]string{"wrong: 60 of 60 rows differ by the hours between UTC and TIME_ZONE: the type is time(zone)"},
+		},
+		"another zone": {
+			60, hours(time.FixedZone("", 2*60*60)), "PRCS_STRT_TS",
+			[]string{"wrong: 60 of 60 rows differ by whole hours: they have local times of another zone than TIME_ZONE"},
+		},
+		"too few rows to tell": {
+			5, func(i int, _ invoice.Table, row map[string]any) { row["CLN_MFR_PRT_NUM"] = fmt.Sprint("x", i) },
+			"DTL.CLN_MFR_PRT_NUM",
+			[]string{"look: 5 of 5 rows differ: too few to tell from which member they are"},
+		},
+		"no member has what the rows have": {
+			40, func(i int, _ invoice.Table, row map[string]any) { row["UPC_CD"] = fmt.Sprint("x", i) }, "DTL.UPC_CD",
+			[]string{"wrong: would empty 40 rows, and no member equals them: name the member, or take the column out"},
+		},
+		"a member and its column are absent everywhere": {
+			40, as, "DTL.UPC_CD", []string{"look: no document has process_output.upc, and no row tells what it holds"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(c.rows, invoice.DefaultMapping(), c.set)
+			require.Equal(t, c.want, of(w.check(t, nil), c.column))
+		})
+	}
+}
+
+// A line holds the newest result: an older document that names it says nothing about its row.
+func TestOnlyTheNewestResultOfALineIsCompared(t *testing.T) {
+	w := newWorld(40, invoice.DefaultMapping(), as)
+	for i := range 30 {
+		text := fmt.Sprintf(`{"id":"2020-01-01 00:00:%02d.000000+00:00-%d","_ts":%d,"request_details":{"sys_name":"web"},
+			"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"sql_writer":{"status":"committed"},
+			"process_output":{"manufacturer_name":"older","invoice_line_status":"RC-AI"}}`, i, i, now.Unix(), 1000+i)
+		w.pages[0] = append(w.pages[0], text)
+	}
+	r := w.check(t, nil)
+	require.Equal(t, 70, r.Committed)
+	require.Equal(t, 40, r.Lines)
+	require.Empty(t, of(r, "CLN_MFR_AI_NM"))
+	require.Equal(t, 40, r.Columns[0].Same)
+}
+
+// The newest are read first, and reading ends before a page may go beyond the bound.
+func TestTheSampleIsTheNewestAndHasABound(t *testing.T) {
+	w := newWorld(400, invoice.DefaultMapping(), as)
+	r := w.check(t, nil)
+	require.Equal(t, 200, r.Committed)
+	require.Equal(t, 200, r.Rows[invoice.Detail])
+	require.Less(t, w.queries[0].From, w.queries[0].To)
+	for i, q := range w.queries[1:] {
+		if before := w.queries[i]; len(q.IDs) == 0 && q.Statuses[0] == before.Statuses[0] {
+			require.LessOrEqual(t, q.From, before.From, "the windows go back in time")
+		}
+	}
+
+	for _, charge := range []float64{150, 700, 1999} {
+		w := newWorld(400, invoice.DefaultMapping(), as)
+		w.charge = charge
+		require.LessOrEqual(t, w.check(t, nil).Charge, 2000.0, charge)
+	}
+}
+
+// A draft is a mapping, and has every member that the file has.
+func TestADraftKeepsTheFile(t *testing.T) {
+	w := newWorld(40, mapping.Renamed(), as)
+	r := w.check(t, nil)
+	require.Equal(t, []string{"wrong: no such column: REQUEST_TIME equals (request_time) in 40 of 40 rows"},
+		of(r, "RQST_TS"))
+	draft, err := newWorld(40, invoice.DefaultMapping(), as).check(t, nil).Draft(invoice.DefaultFile())
+	require.NoError(t, err)
+	require.JSONEq(t, string(invoice.DefaultFile()), string(draft))
+	require.Equal(t, invoice.DefaultMapping().Version(), mapping.Read(draft).Version())
+	_, err = r.Draft([]byte("[]"))
+	require.Error(t, err)
+}
