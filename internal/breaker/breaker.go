@@ -2,7 +2,6 @@ package breaker
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"strconv"
@@ -51,6 +50,8 @@ type Options struct {
 	Heartbeat func(ctx context.Context, known Heartbeat) (Heartbeat, error)
 	// TakeOver sets that row above the known one, at an operator's request.
 	TakeOver func(ctx context.Context, known Heartbeat) (Heartbeat, error)
+	// Serial has this instance make one request for documents at a time.
+	Serial bool
 	// MaxPoisonPerHour is the most poison messages of the app per hour. The default is 100; negative means zero.
 	MaxPoisonPerHour int
 	// Log gets every change of state with its reason.
@@ -71,7 +72,7 @@ type loneFailure struct {
 type Breaker struct {
 	shared *shared
 	o      Options
-	// serial admits one request at a time after throttling.
+	// serial admits one request at a time.
 	serial chan struct{}
 
 	mu sync.Mutex
@@ -155,12 +156,15 @@ func (b *Breaker) MaxDocuments(ctx context.Context) (int, error) {
 	return b.cachedState().MaxDocuments(), nil
 }
 
-// Parallel reports whether one batch may have several requests under way: the breaker is closed, and not soon after
-// throttling.
+// Parallel reports whether one batch may have several requests under way: the breaker is closed, and this instance may
+// make several at a time.
 func (b *Breaker) Parallel() bool {
 	state := b.cachedState()
-	return state.name() == Closed && !b.o.Now().Before(state.SerialUntil)
+	return state.name() == Closed && !b.serially(state)
 }
+
+// serially reports whether this instance makes one request for documents at a time: always, or soon after throttling.
+func (b *Breaker) serially(s State) bool { return b.o.Serial || b.o.Now().Before(s.SerialUntil) }
 
 // Do makes one request for n documents and records its result. After an infrastructure error it repeats the heartbeat
 // until it is clear whether this is an outage. Errors as Ask.
@@ -180,7 +184,7 @@ func (b *Breaker) Do(
 func (b *Breaker) Ask(
 	ctx context.Context, n int, timeout time.Duration, request func(ctx context.Context, known Heartbeat) error,
 ) error {
-	if b.o.Now().Before(b.state(ctx).SerialUntil) {
+	if b.serially(b.state(ctx)) {
 		select {
 		case b.serial <- struct{}{}:
 			defer func() { <-b.serial }()
@@ -210,7 +214,7 @@ func (b *Breaker) Ask(
 // handleResult records the result of a request for documents and returns its error.
 func (b *Breaker) handleResult(ctx context.Context, begin time.Time, known Heartbeat, err error) error {
 	switch {
-	case !fault.IsDependency(err):
+	case !fault.IsDependency(err), IsRefusal(err): // SQL answered
 		b.recordSuccess(ctx)
 		return err
 	case ctx.Err() != nil && fault.KindOf(err) == fault.Infrastructure:
@@ -392,18 +396,15 @@ func (b *Breaker) cachedState() State {
 func (b *Breaker) refusal() error {
 	state, now := b.cachedState(), b.o.Now()
 	err := fault.New(fault.Infrastructure, op, CodeOpen, "%s", state.Describe(now.UTC()))
-	err.RetryAfter = max(0, state.OpenUntil.Sub(now))
+	err.Condition, err.RetryAfter = fault.Waits, max(0, state.OpenUntil.Sub(now))
 	if state.Name == Paused {
 		err.Code, err.RetryAfter = CodePaused, probeEvery
 	}
 	return err
 }
 
-// IsRefusal reports whether the breaker refused, so that SQL was not asked.
-func IsRefusal(err error) bool {
-	var e *fault.Error
-	return errors.As(err, &e) && e.Op == op && (e.Code == CodeOpen || e.Code == CodePaused)
-}
+// IsRefusal reports whether the breaker refused, or SQL did because it is another writer's turn: nothing was done.
+func IsRefusal(err error) bool { return fault.Has(err, fault.Waits) }
 
 func withTimeout(ctx context.Context, bound time.Duration, use func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)

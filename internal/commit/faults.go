@@ -30,13 +30,14 @@ func breakerRows() []fault.Row {
 	}
 	return []fault.Row{
 		{
-			Code: breaker.CodeOpen, Kind: infra,
+			Code: breaker.CodeOpen, Kind: infra, Condition: fault.Waits,
 			Reason: "the breaker is open: nothing is sent to SQL; its own kind and code say why",
 			Source: section, Own: waits,
 		},
 		{
-			Code: breaker.CodePaused, Kind: infra, Reason: "an operator paused the flow", Source: section,
-			Own: fault.Consequence{Spends: fault.Nothing, Next: "after an operator's resume"},
+			Code: breaker.CodePaused, Kind: infra, Condition: fault.Waits, Reason: "an operator paused the flow",
+			Source: section,
+			Own:    fault.Consequence{Spends: fault.Nothing, Next: "after an operator's resume"},
 		},
 		{
 			Code: breaker.CodeWentBack, Kind: infra, Source: "ADR 0029", Own: goneBack,

@@ -318,16 +318,18 @@ func TestAnOutageStopsAllPartsAtOnce(t *testing.T) {
 	})
 }
 
-// Half-open and after throttling one request is made at a time.
+// Half-open, after throttling and where there is one writer, one request is made at a time.
 func TestPartsWaitForEachOtherUnlessTheBreakerIsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
-		state breaker.State
-		most  int
+		state  breaker.State
+		serial bool
+		most   int
 	}{
-		"half-open": {breaker.State{Name: breaker.HalfOpen, Limit: 5}, 4},
+		"half-open": {breaker.State{Name: breaker.HalfOpen, Limit: 5}, false, 4},
 		// a bubble begins with this year
-		"after throttling": {breaker.State{SerialUntil: time.Date(2000, 1, 1, 0, 4, 0, 0, time.UTC)}, 1},
-		"closed":           {breaker.State{}, 4},
+		"after throttling": {breaker.State{SerialUntil: time.Date(2000, 1, 1, 0, 4, 0, 0, time.UTC)}, false, 1},
+		"one writer":       {breaker.State{}, true, 1},
+		"closed":           {breaker.State{}, false, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -341,7 +343,7 @@ func TestPartsWaitForEachOtherUnlessTheBreakerIsClosed(t *testing.T) {
 						require.Equal(t, 1, busy)
 					}
 				}
-				b := breaker.New(stored, breaker.Options{Heartbeat: s.Heartbeat})
+				b := breaker.New(stored, breaker.Options{Heartbeat: s.Heartbeat, Serial: c.serial})
 				results, _ := applied(t, NewCommit(nil, s, Options{PartsAtOnce: 4, Breaker: b}), items)
 				for i, r := range results {
 					require.Equal(t, i%5 == 0, r.failed())

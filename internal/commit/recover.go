@@ -89,8 +89,7 @@ func (r *Recover) RunAs(ctx context.Context, invocationID string) (RecoveredDocu
 	state := r.commit.breaker.Seen().Control.Breaker
 	t.found.State = cmp.Or(state.Name, breaker.Closed)
 	if breaker.IsRefusal(err) {
-		t.found.Flow = state.Describe(r.commit.o.Now().UTC())
-		err = nil
+		t.found.Flow, err = fault.As(err).Reason, nil
 	}
 	return t.found, err
 }

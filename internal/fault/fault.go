@@ -128,6 +128,9 @@ const (
 	// OthersAnswered: the request failed like an outage, but a heartbeat was committed right after it. The request
 	// itself may be the cause.
 	OthersAnswered Condition = "others_answered"
+	// Waits: nothing failed and nothing was done. The work must wait: the breaker is open, or it is another writer's
+	// turn (ONE_WRITER).
+	Waits Condition = "waits"
 )
 
 // CodeBug is the code of all Internal errors by which the program breaks one of its own contracts. Their words name it.

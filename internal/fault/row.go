@@ -179,6 +179,14 @@ func ConditionRules() []ConditionRule {
 			},
 		},
 		{
+			Condition: Waits, Means: "nothing failed and nothing was done: it is another writer's turn, or the flow is held",
+			Consequence: Consequence{
+				Spends: Nothing,
+				Next: "the host offers the batch again every 10 s, the recovery timer at its next tick, a run's message comes again; " +
+					"nothing is divided or put off, and for the breaker it is an answer",
+			},
+		},
+		{
 			Condition: OwnWhenAlone,
 			Means:     "contention that no other document can have caused if the document fails alone",
 			Consequence: Consequence{

@@ -141,6 +141,39 @@ func TestRunsShareTheOutstandingLimit(t *testing.T) {
 	})
 }
 
+// A batch that waits for another instance's turn comes again, however often: nobody is lost, and one line of the audit
+// says so.
+func TestABatchThatWaitsForAnotherWriterComesAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		const waits = 30
+		w.fakeWrites(100)
+		n := 0
+		w.fake.during = func(context.Context, *instance) error {
+			if n++; n > waits {
+				return nil
+			}
+			err := fault.New(fault.Infrastructure, "sqlserver: apply", "one_writer", "waiting: another instance writes")
+			err.Condition = fault.Waits
+			return err
+		}
+		w.crew()
+		w.start(run.Run{}, run.Filter{})
+		w.waitForEnd("run-1", time.Hour)
+		w.addsUp("run-1", map[invoice.Outcome]int{invoice.OutcomeApplied: 100})
+		w.nothingCounted()
+		require.Equal(t, waits, w.did("BatchWorker")["deferred"])
+		require.Zero(t, w.lostWorkers())
+		told := 0
+		for _, a := range w.store.Audits() {
+			if a.Action == run.CodeBatchReleased {
+				told++
+			}
+		}
+		require.Equal(t, 1, told)
+	})
+}
+
 // Contention never ends a line's rewrite: the batch is tried again.
 func TestAReindexRetriesLostRaces(t *testing.T) {
 	t.Parallel()

@@ -173,6 +173,10 @@ func table() []mutant {
 			"TestFiveFailuresThatSpanFifteenSecondsOpenIt",
 		},
 		{
+			"another writer's turn is an outage", breaker, "(err), IsRefusal(err): // SQL answered\n",
+			"(err): // SQL answered\n", commit, "TestAnotherWritersTurnCostsNothing",
+		},
+		{
 			"a claimed probe keeps nobody away", state,
 			"			s.OpenUntil = now.Add(probeEvery + in.jitter)\n", "", flow,
 			"TestAnOutageOpensProbesAndRampsUp",

@@ -21,5 +21,5 @@ func TestEveryMutantStillApplies(t *testing.T) {
 		require.NotEqual(t, m.old, m.new, m.name)
 	}
 	require.GreaterOrEqual(t, len(names), 50, "a rule has lost its mutant")
-	require.LessOrEqual(t, len(names), 70, "`make check` runs all of them: one for each rule, none for a detail")
+	require.LessOrEqual(t, len(names), 71, "`make check` runs all of them: one for each rule, none for a detail")
 }
