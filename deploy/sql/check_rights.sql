@@ -25,11 +25,11 @@ BEGIN TRY
         @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0, @marks = 0, @twice = 0, @sys_name = N'';
     EXEC @apply
         @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0, @marks = 0, @twice = 0,
-        @sys_name = N'', @database_id = NULL, @number = 0;
+        @sys_name = N'', @database_id = NULL, @number = 0, @one_writer = 1;
     EXEC @read @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0, @releases = N'[]';
     EXEC @rewrite
         @request = N'{"items":[],"lines":[]}', @hashes = 0x, @expected = 0, @marks = 0, @twice = 0,
-        @sys_name = N'', @database_id = NULL, @number = 0, @releases = N'[]';
+        @sys_name = N'', @database_id = NULL, @number = 0, @one_writer = 1, @releases = N'[]';
     EXEC @scan @after = 9223372036854775807, @limit = 1, @sys_name = N'', @days = 0;
     EXEC @lines @lines = N'[]', @days = 0;
     EXEC @purge @part = 'audit_log', @days = 36500, @limit = 1, @sys_name = N'';

@@ -6,10 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/sqlservertest"
+	"sqlwriter/test/sqltest"
 )
 
 // The app has no right to change a server's schema. It names the missing objects and the command that creates them.
@@ -44,6 +46,14 @@ func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	require.NoError(t, err)
 	_, err = a.sql.Heartbeat(t.Context(), breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
+
+	c.SQL.OneWriter = true
+	a, err = ready()
+	require.NoError(t, err)
+	sqltest.Holding(t, server.DB(), `EXEC sp_getapplock
+		@Resource = N'sqlwriter.one_writer', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 0`)
+	_, err = a.sql.Apply(t.Context(), []commit.Item{sqltest.Item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	require.True(t, breaker.IsRefusal(err), "%v", err)
 
 	c.SQL.Schema = "elsewhere"
 	_, err = ready()

@@ -65,6 +65,8 @@ type SQL struct {
 	Mapping string
 	// MaxOpen bounds the connections of one instance to SQL Server.
 	MaxOpen int
+	// OneWriter lets one transaction of all instances write the user's tables at a time.
+	OneWriter bool
 	// AnyCertificate accepts a server on another machine whose certificate nobody checks.
 	AnyCertificate bool
 }
@@ -208,6 +210,7 @@ func Of(get func(name string) string) Config {
 	c.SQL.Engine = EngineOf(values[SQLConnection])
 	c.Blob = blobOf(func(name string) string { return cmp.Or(values[name], get(name)) })
 	c.SQL.AnyCertificate = values[SQLCertificate] == AnyCertificate
+	c.SQL.OneWriter = values[OneWriter] == "true"
 	c.SignIn = strings.EqualFold(get(platformSignIn), "true")
 	// Elsewhere everybody could come, also where these settings came by mistake.
 	c.OpenUI = values[UIAuth] == openUI && get(azureSite) == "" && strings.EqualFold(get(environment), development)

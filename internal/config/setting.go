@@ -58,6 +58,7 @@ const (
 	SQLSchema            = "SQL_SCHEMA"
 	SQLCertificate       = "SQL_CERTIFICATE"
 	SQLMaxOpen           = "SQL_MAX_OPEN"
+	OneWriter            = "ONE_WRITER"
 	Mapping              = "MAPPING"
 	BlobConnection       = "BLOB_CONNECTION"
 	BlobServiceURI       = "BLOB_CONNECTION__blobServiceUri"
@@ -189,6 +190,10 @@ func Settings() []Setting {
 			Name: SQLMaxOpen, Default: "10", Sample: "10", check: wholeNumber(1, maxConnections),
 			field:   func(c *Config) any { return &c.SQL.MaxOpen },
 			Meaning: "most connections of one instance to SQL Server",
+		},
+		{
+			Name: OneWriter, Default: "false", check: oneOf("false", "true"),
+			Meaning: "`true`: of all instances one transaction at a time writes the two tables (docs/settings.md, How many instances, connections and writers)",
 		},
 		{
 			Name: Mapping, field: func(c *Config) any { return &c.SQL.Mapping },

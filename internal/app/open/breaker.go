@@ -12,7 +12,7 @@ import (
 // the app and the operators' tools; the environment, its limits and the heartbeat come from c and the sink. A shadow
 // does not use the control document: its previews would tell the live app that a database commits.
 func Breaker(c config.Config, control breaker.ControlStore, sink commit.Sink, o breaker.Options) *breaker.Breaker {
-	o.SysName, o.MaxPoisonPerHour = c.SysName, c.MaxPoisonPerHour
+	o.SysName, o.MaxPoisonPerHour, o.Serial = c.SysName, c.MaxPoisonPerHour, c.SQL.OneWriter
 	o.Heartbeat, o.TakeOver = sink.Heartbeat, sink.TakeOver
 	// a shadow writes nothing, not even a heartbeat, and must not change the live app's breaker
 	if c.Mode == config.ModeShadow {

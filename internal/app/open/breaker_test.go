@@ -52,6 +52,14 @@ func (u *untouched) StoreStatus(context.Context, breaker.Status) error {
 	return nil
 }
 
+// With ONE_WRITER an instance makes one request at a time.
+func TestOneWriterMakesOneRequestAtATime(t *testing.T) {
+	for setting, parallel := range map[string]bool{"": true, "false": true, "true": false} {
+		c := config.Of(func(name string) string { return map[string]string{config.OneWriter: setting}[name] })
+		require.Equal(t, parallel, open.Breaker(c, nil, &previewed{}, breaker.Options{}).Parallel(), setting)
+	}
+}
+
 // The app and the operators' tools make their breaker here: in a shadow neither writes a heartbeat or changes the live
 // app's breaker.
 func TestAShadowsBreakerWritesNoHeartbeat(t *testing.T) {

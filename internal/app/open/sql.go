@@ -66,7 +66,7 @@ func SQL(c config.SQL, m *invoice.Mapping, previewOnly bool) (*Database, error) 
 	if c.Engine == config.SQLServer {
 		s, err := sqlserver.New(c.Connection.Reveal(), sqlserver.Options{
 			Mapping: m, Schema: c.Schema, MaxOpen: c.MaxOpen, PreviewOnly: previewOnly,
-			AnyCertificate: c.AnyCertificate,
+			AnyCertificate: c.AnyCertificate, OneWriter: c.OneWriter,
 		})
 		if err != nil {
 			return nil, err

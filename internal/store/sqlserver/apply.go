@@ -20,8 +20,8 @@ const opApply = "sqlserver: apply"
 // unchanged.
 //
 // Own codes: "verdict_without_evidence", "row_count" and "edited_meanwhile" (contention); "value" (document); "bug"
-// (internal); "timeout", "cancelled", "connection" and "certificate" (infrastructure). Every other code is the server's
-// number (classify.go).
+// (internal); "one_writer" (infrastructure, condition waits); "timeout", "cancelled", "connection" and "certificate"
+// (infrastructure). Every other code is the server's number (classify.go).
 //
 // A document with a value that its column does not take is refused alone (DocumentOutcome.Refused). limits.go has the
 // codes.
@@ -76,6 +76,7 @@ func (s *Store) sendRequest(ctx context.Context, a *answer, known breaker.Heartb
 	if a.mode == commit.Rewrite {
 		name, args = procRewrite, append(args, sql.Named("releases", mssql.NVarCharMax(payload.Releases)))
 	}
+	args = append(args, sql.Named("one_writer", s.oneWriter))
 	return s.send(ctx, opApply, s.procedures.name(name), a.read, append(args, knownArguments(known)...))
 }
 

@@ -207,6 +207,11 @@ func rules() []rule {
 			reason: "another database: its heartbeat is not the one that the control document knows",
 		},
 		{
+			numbers: []int32{throwWaits},
+			kind:    infra, condition: fault.Waits, source: "ADR 0057", code: "one_writer",
+			reason: "waiting: another instance writes (ONE_WRITER)",
+		},
+		{
 			numbers: []int32{throwRetention},
 			kind:    fault.Internal, source: ours, code: retention.CodeDays,
 			reason: fmt.Sprintf("a purge keeps at least %d days", retention.LeastDays),

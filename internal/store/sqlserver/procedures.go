@@ -116,6 +116,7 @@ func (t tables) procedures() (procedures, error) {
 func (t tables) renderProcedures() (procedures, error) {
 	var made procedures
 	const request = "@request nvarchar(max), @hashes varbinary(max), @expected int, @marks int, @twice bit, @sys_name nvarchar(256)"
+	const write = ", @database_id varchar(36), @number bigint, @one_writer bit"
 	for _, p := range []struct {
 		procedure
 		ledger string
@@ -123,7 +124,7 @@ func (t tables) renderProcedures() (procedures, error) {
 	}{
 		{
 			procedure{
-				schema: ownSchema, name: procApply, parameters: request + ", @database_id varchar(36), @number bigint",
+				schema: ownSchema, name: procApply, parameters: request + write,
 			}, ledgerTable, applySteps(),
 		},
 		{
@@ -135,7 +136,7 @@ func (t tables) renderProcedures() (procedures, error) {
 		{
 			procedure{
 				schema: ownSchema, name: procRewrite,
-				parameters: request + ", @database_id varchar(36), @number bigint, @releases nvarchar(max)",
+				parameters: request + write + ", @releases nvarchar(max)",
 			}, ledgerTable, applySteps(),
 		},
 		{

@@ -31,6 +31,8 @@ const (
 	throwOtherDatabase = 52746
 	// throwRetention: a purge was asked to keep fewer days than retention.LeastDays.
 	throwRetention = 52747
+	// throwWaits: the lock of the one writer was not granted in time.
+	throwWaits = 52748
 )
 
 // The ledger, and its copy for a preview.
@@ -45,7 +47,7 @@ type step struct{ name, text string }
 // applySteps and previewSteps are the steps of a request in their order.
 func applySteps() []string {
 	return []string{
-		"begin", "variables", "database", "load", "read_existing", "prune", "transaction",
+		"begin", "variables", "database", "load", "read_existing", "prune", "transaction", "one_writer",
 		"ledger_update", "ledger_insert",
 		"ledger_raise", "verdict", "detail_update", "detail_mark", "tracking_update",
 		"tracking_insert", "commit", "outcomes",
@@ -109,6 +111,7 @@ type templateData struct {
 	// Unwritten is the number of a row that was not written.
 	Unwritten               int
 	WentBack, OtherDatabase int
+	Waits                   int
 	LockTimeout             int64 // milliseconds
 	// MarkCode is the action of a person's mark.
 	MarkCode string
@@ -163,8 +166,9 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		DetailTable: t.table(invoice.Detail), TrackingTable: t.table(invoice.Tracking),
 		DetailKey: quote(t.mapping.Key(invoice.Detail)), TrackingKey: quote(t.mapping.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
-		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
-		MarkCode: run.CodeMarkCommitted, LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
+		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, Waits: throwWaits,
+		LockTimeout: t.lockTimeout.Milliseconds(),
+		MarkCode:    run.CodeMarkCommitted, LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
 	}
 	document, line, of := shared.Slots(t.mapping.Columns())
 	var err error

@@ -165,6 +165,8 @@ func TestNoPathAndNoNameOfAColumnDisturbsAStatement(t *testing.T) {
 func TestNoLockHintAndNoMerge(t *testing.T) {
 	set, _, err := sqlserver.Produced(nil)
 	require.NoError(t, err)
+	// the heartbeat is read without a wait, and an application lock is taken by a procedure of the server
+	allowed := map[string]string{"database": "NOLOCK", "one_writer": "EXEC"}
 	for name, p := range set {
 		for _, s := range p.Steps {
 			for line := range strings.Lines(s.Text) {
@@ -174,7 +176,7 @@ func TestNoLockHintAndNoMerge(t *testing.T) {
 				for _, word := range []string{
 					"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT", "EXEC", "sp_executesql",
 				} {
-					if s.Name != "database" || word != "NOLOCK" { // the heartbeat is read without a wait
+					if allowed[s.Name] != word {
 						require.NotContains(t, line, word, "%s: docs/requirements.md R52", name)
 					}
 				}

@@ -27,6 +27,9 @@ type Options struct {
 	// AnyCertificate accepts TrustServerCertificate for a server on another machine. Nobody checks then whose server
 	// gets the password.
 	AnyCertificate bool
+	// OneWriter lets one transaction of all stores write the user's tables at a time. Another one waits for
+	// LockTimeout.
+	OneWriter bool
 	// PreviewOnly means that the login may only preview (deploy/sql/shadow_rights.sql). Check then requires no other
 	// rights.
 	PreviewOnly bool
@@ -45,6 +48,7 @@ type Store struct {
 	db          *sql.DB
 	tables      tables
 	previewOnly bool
+	oneWriter   bool
 	maxOpen     int
 	// procedures are those that the store calls. limits are those of the user's columns.
 	procedures procedures
@@ -80,7 +84,7 @@ func New(dsn string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		tables: t, previewOnly: o.PreviewOnly, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen),
+		tables: t, previewOnly: o.PreviewOnly, oneWriter: o.OneWriter, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen),
 		notes: &atomic.Pointer[[]string]{},
 	}
 	s.limits = &columnLimits{mapping: o.Mapping, read: s.readColumns, now: time.Now}

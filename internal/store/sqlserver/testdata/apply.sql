@@ -7,7 +7,8 @@ CREATE PROCEDURE sqlwriter.apply_hash
     @twice bit,
     @sys_name nvarchar(256),
     @database_id varchar(36),
-    @number bigint
+    @number bigint,
+    @one_writer bit
 AS
 BEGIN
     -- begin
@@ -181,6 +182,21 @@ BEGIN
     -- end the transaction, and the earlier statements would be committed.
     BEGIN TRY
         BEGIN TRANSACTION;
+        -- one_writer
+        -- Guarantees: with @one_writer one such transaction is under way at a time (ONE_WRITER). The lock ends with the
+        -- transaction, also when its session dies. It comes before all other locks, so nobody waits for it with one.
+        IF @one_writer = 1
+            BEGIN
+                DECLARE @granted int;
+                EXEC @granted = sp_getapplock
+                    @Resource = N'sqlwriter.one_writer', @LockMode = N'Exclusive', @LockOwner = N'Transaction',
+                    @LockTimeout = 5000;
+                IF @granted < 0
+                    BEGIN
+                        SET @note = CONCAT(N'sqlwriter: another writer has its turn: sp_getapplock answered ', @granted);
+                        THROW 52748, @note, 1;
+                    END;
+            END;
         -- ledger_update
         -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
         -- needs a snapshot that is not older, and another content than the ledger has as written.
