@@ -29,19 +29,21 @@ FUZZTIME ?= 30s
 FAULTTIME ?= 10m
 PYTHON ?= python3
 SQLFLUFF := $(TOOLS)/sqlfluff
+BICEP := $(TOOLS)/bicep
 # Folders of T-SQL as it is sent. A test holds that no .sql file is outside of them unless its golden is inside.
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
-# What the pages, the vendor's SDKs and the T-SQL lint depend on. Where CI_BASE names a commit and none of it differs from
-# that commit, `make check` prints that it skips them.
+# What the pages, the vendor's SDKs, the T-SQL lint and the check of the templates depend on. Where CI_BASE names a commit
+# and none of it differs from that commit, `make check` prints that it skips them.
 PAGES_INPUT := Makefile go.mod go.sum internal test/browser test/storybook
 SDKCHECKS_INPUT := Makefile go.mod go.sum deploy/alerts internal/condition internal/events internal/fault test/emulators test/sdkchecks
 SQLLINT_INPUT := Makefile .sqlfluff test/sqlfluff $(TSQL)
+BICEP_INPUT := Makefile go.mod go.sum deploy docs/settings.md functions host.json internal/config internal/store/sqlserver test/bicep
 # $(call skips,TARGET,INPUTS) is a shell condition. It is false when git cannot compare.
 skips = [ -n "$(CI_BASE)" ] && git diff --quiet "$(CI_BASE)" -- $(2) && echo "$(1): SKIPPED, nothing that it depends on differs from $(CI_BASE)"
 
 .DEFAULT_GOAL := help
-.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint vuln mutants faults fuzz bench stage publish update packages azurite servicebus browser sdkchecks fetched clean
+.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint bicep vuln mutants faults fuzz bench stage publish update packages azurite servicebus browser sdkchecks fetched clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -63,7 +65,7 @@ test: ## Run the tests of every package, in two minutes: random histories, crash
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTED) $$($(GO) list ./... | grep -v '/test/e2e$$')
 	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTED) ./test/e2e
 
-check: sqllint lint race e2e pages sdkchecks mutants vuln ## What `make test` leaves out: lint, race, e2e, pages, the vendor's SDKs, the mutants, known vulnerabilities (installs its tools into .tools; needs Python 3 and a C compiler).
+check: sqllint bicep lint race e2e pages sdkchecks mutants vuln ## What `make test` leaves out: lint, templates, race, e2e, pages, the vendor's SDKs, the mutants, known vulnerabilities (installs its tools into .tools; needs Python 3 and a C compiler).
 
 race: export CGO_ENABLED := 1
 race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for long ones that run one goroutine at a time). Needs a C compiler.
@@ -94,6 +96,9 @@ lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives 
 
 sqllint: $(SQLFLUFF)/installed ## sqlfluff on all T-SQL, as it is sent (.sqlfluff gives a reason for each exception).
 	@$(call skips,sqllint,$(SQLLINT_INPUT)) || $(SQLFLUFF)/bin/python test/sqlfluff/lint.py lint --ignore-local-config --config .sqlfluff --disable-progress-bar $(TSQL)
+
+bicep: $(BICEP)/installed ## The templates for Azure against the vendor's types and what the app needs. No compiler of Bicep sees them.
+	@$(call skips,bicep,$(BICEP_INPUT)) || $(GO) test -count=1 -timeout 10m $(TESTED) ./test/bicep
 
 vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call. VULN=required: fail when it cannot look.
 	@$(GOVULNCHECK) ./...; code=$$?; \
@@ -132,7 +137,7 @@ publish: ## Publish to a function app and check that it runs every function: mak
 	$(GO) run ./cmd/published -app $(APP)
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
-	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
+	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl ./test/bicep -run 'Golden|Rules|Sample|Produced' -update
 
 packages:
 	@$(GO) list -test -export -deps ./... >/dev/null # compiles, links nothing
@@ -165,14 +170,14 @@ $(GOVULNCHECK):
 	GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # By the interpreter and never by its scripts, which hold absolute paths: a checkout may be moved.
-$(SQLFLUFF)/installed: test/sqlfluff/requirements.txt
-	@command -v $(PYTHON) >/dev/null || { echo "make check needs Python 3.10 or later for the T-SQL lint, and $(PYTHON) is absent"; exit 1; }
-	$(PYTHON) -m venv --clear $(SQLFLUFF)
-	$(SQLFLUFF)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+$(SQLFLUFF)/installed $(BICEP)/installed: $(TOOLS)/%/installed: test/%/requirements.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make check needs Python 3.10 or later for T-SQL and templates, and $(PYTHON) is absent"; exit 1; }
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 # What `make test` and `make check` install and compile, side by side where make has jobs: CI begins so.
-fetched: $(GOLANGCI) $(GOVULNCHECK) $(SQLFLUFF)/installed $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) azurite servicebus browser packages
+fetched: $(GOLANGCI) $(GOVULNCHECK) $(SQLFLUFF)/installed $(BICEP)/installed $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) azurite servicebus browser packages
 
 clean: ## Remove what was built or kept: bin, .stage, .tools, .local, .storybook.
 	rm -rf bin .stage .tools .local .storybook

@@ -352,6 +352,7 @@ func directions() []direction {
 			zerolog,
 			"tests of any package compare log lines with the table",
 		},
+		{"test/bicep", nil, nil, "tests of any package take the settings of a deployment from it"},
 		{"test/seeds", nil, []string{"github.com/stretchr/testify"}, "random histories of any package begin where it says"},
 		{"test/mapping", []string{"internal/invoice"}, nil, "tests of any package read documents by it, so it knows none of them"},
 		{"test/fill", []string{"internal/invoice", "test/mapping"}, nil, "documents of tests follow the mapping"},
