@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -29,8 +31,8 @@ const (
 type target struct {
 	// address is the app's; from says where it is written.
 	address, from string
-	// key or audience opens the app; a key wins.
-	key, audience string
+	// key or audience opens the app; a key wins. keyName is that of a key that the Resource Manager gave.
+	key, keyName, audience string
 	// local says that it is the app of the running local stack.
 	local bool
 }
@@ -45,11 +47,13 @@ func (a *app) target(ctx context.Context) (target, error) {
 	case a.Settings != "":
 		return t, usagef("--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app")
 	case a.App != "":
-		t.address, t.from = a.App, "--app"
-		return t, nil
+		t.from = "--app"
+		err := a.open(ctx, &t, a.App)
+		return t, err
 	case a.env(appVariable) != "":
-		t.address, t.from = a.env(appVariable), appVariable
-		return t, nil
+		t.from = appVariable
+		err := a.open(ctx, &t, a.env(appVariable))
+		return t, err
 	}
 	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
 	switch {
@@ -57,7 +61,7 @@ func (a *app) target(ctx context.Context) (target, error) {
 		return t, noApp(
 			"no app is named: there is no --app, no "+appVariable+", and no "+stackPath+
 				" of a local stack in this folder",
-			"`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`")
+			"`make run` starts a local stack; another app is named by `sqlwriterctl status --app NAME`")
 	case err != nil:
 		return t, err
 	case !running:
@@ -90,7 +94,7 @@ func (a *app) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	caller, how, err := t.caller()
+	caller, how, err := t.caller(a.http)
 	if err != nil {
 		return err
 	}
@@ -100,18 +104,18 @@ func (a *app) connect(ctx context.Context) error {
 }
 
 // caller opens the app.
-func (t target) caller() (caller opsapi.Caller, how string, err error) {
+func (t target) caller(client *http.Client) (caller opsapi.Caller, how string, err error) {
 	switch {
 	case t.key != "":
-		caller, err = opsapi.Remote(t.address, opsapi.Credential{Key: t.key}, nil)
-		how = "with a function key"
+		caller, err = opsapi.Remote(t.address, opsapi.Credential{Key: t.key}, client)
+		how = "with " + cmp.Or(t.keyName, "a function key")
 	case t.audience != "":
-		caller, err = signedIn(t.address, t.audience)
+		caller, err = signedIn(t.address, t.audience, client)
 		how = "as the signed-in user"
 	default:
 		return nil, "", noApp(fmt.Sprintf("the app at %s (%s) needs a function key or a sign-in", t.address, t.from),
 			fmt.Sprintf(
-				"set %s to a function key of Ops (`az functionapp function keys list --function-name Ops --name NAME --resource-group GROUP`), or %s to ask as the user of `az login`",
+				"name the app instead of its address (--app NAME), or set %s to a function key of Ops, or %s to ask as the user of `az login`",
 				keyVariable, audienceVariable))
 	}
 	if err != nil {
@@ -121,7 +125,7 @@ func (t target) caller() (caller opsapi.Caller, how string, err error) {
 }
 
 // signedIn makes the caller of an app that the user of az or azd opens.
-func signedIn(address, audience string) (opsapi.Caller, error) {
+func signedIn(address, audience string, client *http.Client) (opsapi.Caller, error) {
 	cli, err := azidentity.NewAzureCLICredential(nil)
 	if err != nil {
 		return nil, err
@@ -138,10 +142,11 @@ func signedIn(address, audience string) (opsapi.Caller, error) {
 		token, err := chain.GetToken(ctx,
 			policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(audience, "/.default") + "/.default"}})
 		if err != nil {
-			return "", advised(fmt.Errorf("nobody is signed in: %w", err), "sign in with `az login` or `azd auth login`")
+			return "", advised(fmt.Errorf("nobody is signed in: %w", err),
+				"sign in with `az login` or `azd auth login`; the app's registration must know them (docs/settings.md, Sign-in)")
 		}
 		return token.Token, nil
-	}}, nil)
+	}}, client)
 }
 
 // lost describes an app that gave no answer: which one, and why, in the words of no library.

@@ -47,7 +47,7 @@ func TestAnAppThatCannotBeAsked(t *testing.T) {
 		"no app": {
 			code: exitUsage,
 			what: "no app is named: there is no --app, no SQLWRITER_APP, and no .local/stack.json of a local stack in this folder",
-			hint: "`make run` starts a local stack; another app is named by `sqlwriterctl status --app https://NAME.azurewebsites.net`",
+			hint: "`make run` starts a local stack; another app is named by `sqlwriterctl status --app NAME`",
 		},
 		"a stack that ended": {
 			stack: &stackfile.Stack{Functions: "http://127.0.0.1:1"}, killed: true, code: exitUsage,
@@ -78,7 +78,7 @@ func TestAnAppThatCannotBeAsked(t *testing.T) {
 		"no key": {
 			args: []string{"--app", "https://nobody.invalid"}, code: exitUsage,
 			what: "the app at https://nobody.invalid (--app) needs a function key or a sign-in",
-			hint: "set SQLWRITER_KEY to a function key of Ops (`az functionapp function keys list",
+			hint: "name the app instead of its address (--app NAME), or set SQLWRITER_KEY to a function key of Ops, or",
 		},
 		"a key that is refused, or an app that is stopped": {
 			env: map[string]string{"SQLWRITER_APP": web.URL, "SQLWRITER_KEY": "k"}, code: exitFailed,

@@ -84,8 +84,11 @@ func (a *app) describe(err error) (what, advice string) {
 		}
 		return what, advice
 	case errors.As(err, &denied):
-		return fmt.Sprintf("%s (%s, %s)", err, a.asked.address, a.asked.from), fmt.Sprintf(
-			"check %s, a function key of Ops, for an action one whose name begins with operator, or sign in again with `az login` (%s)", keyVariable, audienceVariable)
+		advice = fmt.Sprintf("check %s, a function key of Ops, for an action one whose name begins with operator, or sign in again with `az login` (%s)", keyVariable, audienceVariable)
+		if a.asked.keyName != "" {
+			advice = "the key is valid: look whether the app is stopped, and at its access restrictions"
+		}
+		return fmt.Sprintf("%s (%s, %s)", err, a.asked.address, a.asked.from), advice
 	case errors.As(err, &request) && request.Refusal == ops.NotFound:
 		return err.Error(), a.finds()
 	case classified != nil:

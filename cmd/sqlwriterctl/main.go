@@ -31,9 +31,10 @@ const (
 
 const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check, finding list, column check, the end of a comparison); 130 interrupted."
 
-const whereFrom = "Commands ask the app: that of --app, else of SQLWRITER_APP, else of the running local stack. SQLWRITER_KEY is a function key of Ops; " +
-	"SQLWRITER_AUDIENCE asks as the user of az login in its place. Commands that are needed before an app runs (document submit, ledger, migrate, " +
-	"column) open SQL and Cosmos DB by themselves, with the app settings of --settings, else of the environment, else of the running local stack."
+const whereFrom = "Commands ask the app: that of --app, else of SQLWRITER_APP, else of the running local stack. An app in Azure is given by its name: " +
+	"the user of az login gets in. By its address it is opened with SQLWRITER_KEY, a function key of Ops, or with SQLWRITER_AUDIENCE, as the user of az login. " +
+	"Commands that are needed before an app runs (document submit, ledger, migrate, column) open SQL and Cosmos DB by themselves, with the app settings of " +
+	"--settings, else of --app NAME, else of the environment, else of SQLWRITER_APP=NAME, else of the running local stack."
 
 // globals are the flags of every command.
 type globals struct {
@@ -42,7 +43,7 @@ type globals struct {
 	UTC     bool   `name:"utc" help:"Show times in UTC instead of local time. JSON always has RFC 3339." group:"Global flags"`
 	Verbose bool   `help:"Print the details of errors." group:"Global flags"`
 
-	App      string `help:"Ask the app at this address (SQLWRITER_APP)." placeholder:"URL" group:"Connection"`
+	App      string `help:"The app: its name in Azure, or its address (SQLWRITER_APP)." placeholder:"NAME" group:"Connection"`
 	Settings string `help:"A file of app settings, in the form of local.settings.json, for the commands that open SQL or Cosmos DB by themselves." placeholder:"FILE" group:"Connection"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,18 +42,19 @@ type bench struct {
 	// asks, shows and wait are as in environment.
 	asks, shows bool
 	wait        func(context.Context, time.Duration) error
+	http        *http.Client
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return &bench{dir: t.TempDir(), env: map[string]string{}, wait: timer.Wait}
+	return &bench{dir: t.TempDir(), env: map[string]string{}, wait: timer.Wait, http: http.DefaultClient}
 }
 
 func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
-		asks: b.asks, shows: b.shows, zone: chicago, now: time.Now, wait: b.wait,
+		asks: b.asks, shows: b.shows, zone: chicago, now: time.Now, wait: b.wait, http: b.http,
 	}
 }
 

@@ -33,19 +33,25 @@ type settings struct {
 	base string
 }
 
-// settings reads the settings: of --settings, else of the environment if it names a connection, else of the running
-// local stack. Without any, those of the environment are returned, which may name columns.
+// settings reads the settings: of --settings, else of the app that --app names, else of the environment if it names a
+// connection, else of the app that SQLWRITER_APP names, else of the running local stack. Without any, those of the
+// environment are returned, which may name columns.
 func (a *app) settings(ctx context.Context) (settings, error) {
-	if a.App != "" {
-		return settings{},
-			usagef("--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself")
-	}
-	if a.Settings != "" {
+	switch {
+	case a.App != "" && (a.Settings != "" || isAddress(a.App)):
+		return settings{}, usagef("--app: this command opens SQL and Cosmos DB by itself: it takes the settings of an app " +
+			"in Azure by the app's name, not its address, or those of --settings")
+	case a.Settings != "":
 		return settingsOf("--settings", a.Settings)
+	case a.App != "":
+		return a.settingsOfApp(ctx, "--app", a.App)
 	}
 	env := settings{from: "the environment", get: a.env}
 	if env.connect() {
 		return env, nil
+	}
+	if app := a.env(appVariable); app != "" && !isAddress(app) {
+		return a.settingsOfApp(ctx, appVariable, app)
 	}
 	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
 	switch {
@@ -97,9 +103,9 @@ func (a *app) connections(ctx context.Context) (settings, error) {
 	}
 	if !s.connect() {
 		return s,
-			noApp("nothing says how to connect: no --settings, no "+config.SQLConnection+" or "+config.CosmosConnection+
-				" in the environment, and no running local stack",
-				"`make run` or `make servers` starts a local stack; else name a file of app settings by --settings, or set "+config.SQLConnection+" and "+config.CosmosConnection)
+			noApp("nothing says how to connect: no --settings, no --app, no "+config.SQLConnection+" or "+
+				config.CosmosConnection+" in the environment, and no running local stack",
+				"`make run` or `make servers` starts a local stack; else name an app in Azure by --app, a file of app settings by --settings, or set "+config.SQLConnection+" and "+config.CosmosConnection)
 	}
 	a.notef("connections: %s", s.from)
 	return s, nil

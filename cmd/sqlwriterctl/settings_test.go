@@ -15,7 +15,7 @@ func TestConnectionsComeFromTheFirstPlaceThatHasAny(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitUsage, b.run(t, "migrate", "status"))
 	require.Contains(t, b.errors,
-		"error: nothing says how to connect: no --settings, no SQL_CONNECTION or COSMOS_CONNECTION in the environment, and no running local stack\nhint: `make run`")
+		"error: nothing says how to connect: no --settings, no --app, no SQL_CONNECTION or COSMOS_CONNECTION in the environment, and no running local stack\nhint: `make run`")
 
 	b.stack(t, "another boot", stackfile.Stack{})
 	require.Equal(t, exitUsage, b.run(t, "migrate", "status"), "a stack that was killed is none")
@@ -55,7 +55,7 @@ func TestWrongSettingsAreUsage(t *testing.T) {
 		"--settings: goes with commands that open SQL or Cosmos DB by themselves; this one asks the app")
 	require.Equal(t, exitUsage, b.run(t, "migrate", "status", "--app", "https://x"))
 	require.Contains(t, b.errors,
-		"--app: goes with commands that ask the app; this one opens SQL and Cosmos DB by itself")
+		"--app: this command opens SQL and Cosmos DB by itself: it takes the settings of an app in Azure by the app's name")
 }
 
 // No error repeats a connection string.

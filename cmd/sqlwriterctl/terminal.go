@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"reflect"
 	"strconv"
@@ -23,6 +24,8 @@ import (
 // environment holds the process's inputs and outputs. Tests replace it.
 type environment struct {
 	lookup func(string) (string, bool)
+	// http asks the app and Azure Resource Manager.
+	http *http.Client
 	// dir is the folder of .local.
 	dir            string
 	stdin          io.Reader
@@ -40,7 +43,7 @@ type environment struct {
 func processEnvironment() environment {
 	return environment{
 		lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, zone: time.Local,
-		now: time.Now, wait: timer.Wait,
+		now: time.Now, wait: timer.Wait, http: http.DefaultClient,
 		asks:  term.IsTerminal(int(os.Stderr.Fd())) && term.IsTerminal(int(os.Stdin.Fd())),
 		shows: term.IsTerminal(int(os.Stdout.Fd())),
 	}

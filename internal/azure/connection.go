@@ -58,13 +58,19 @@ func (s Settings) Parse(text string) (Parts, error) {
 // True reports whether a part says true.
 func (p Parts) True(name string) bool { return strings.EqualFold(p[name], "true") }
 
+// PersonOfAz stands for a client id: the identity is whom az has signed in, and no other.
+const PersonOfAz = "az"
+
 // Credential gives the identity of a client id. A managed identity that is named is the only one that is tried, so that
 // a wrong id fails visibly. "" means azidentity's default chain: the system-assigned identity in Azure, the developer's
 // login on a laptop.
 func (s Settings) Credential(clientID string) (cred azcore.TokenCredential, err error) {
-	if clientID == "" {
+	switch clientID {
+	case "":
 		cred, err = azidentity.NewDefaultAzureCredential(nil)
-	} else {
+	case PersonOfAz:
+		cred, err = azidentity.NewAzureCLICredential(nil)
+	default:
 		cred, err = azidentity.NewManagedIdentityCredential(
 			&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
 	}
