@@ -3,10 +3,12 @@ package cosmos
 import (
 	"errors"
 	"net/http"
+	"regexp"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"sqlwriter/internal/azure"
+	"sqlwriter/internal/fault"
 )
 
 // operation is the name of a call in errors, and what it is about. The same status means different things for a
@@ -22,7 +24,21 @@ const (
 )
 
 // translate turns an error of the SDK into a fault. No error of the SDK leaves this package without it.
-func translate(op operation, err error) error { return service().Translate(op.name, op.about, err) }
+func translate(op operation, err error) error {
+	err = service().Translate(op.name, op.about, err)
+	var answer *azcore.ResponseError
+	if e := fault.As(err); e != nil && e.Code == codeNoRole && errors.As(err, &answer) {
+		if found := withoutRole.FindStringSubmatch(answer.Error()); found != nil {
+			e.Reason += ": it may not " + found[1] + " on " + found[2]
+		}
+	}
+	return err
+}
+
+// codeNoRole is the code of a request without a role of the data plane. The answer names the action and the resource.
+const codeNoRole = "403/5301"
+
+var withoutRole = regexp.MustCompile(`perform action \[([\w./]+)\] on resource \[([^\]]{1,200})\]`)
 
 // service is the table of errors of Cosmos DB.
 func service() azure.Service {

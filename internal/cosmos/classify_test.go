@@ -39,6 +39,7 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 		{401, "", "401", infra, infra, ""},
 		{403, "", "403", infra, infra, ""},
 		{403, "5300", "403/5300", infra, infra, ""},
+		{403, "5301", "403/5301", infra, infra, ""},
 		{404, "", "404", doc, infra, fault.Gone},
 		{404, "0", "404", doc, infra, fault.Gone},
 		{404, "1002", "404/1002", infra, infra, ""},
@@ -98,6 +99,22 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The words are the service's (azure-cosmos-dotnet-v3 issue 3110): of them the action and the resource are told.
+func TestAMissingRoleNamesTheResource(t *testing.T) {
+	t.Parallel()
+	_, container := startFake(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("x-ms-substatus", "5301")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"code":"Forbidden","message":"Request blocked by Auth ACCOUNT : Request is blocked because `+
+			`principal [PRINCIPAL] does not have required RBAC permissions to perform action `+
+			`[Microsoft.DocumentDB/databaseAccounts/readMetadata] on resource [dbs/invoices]. Learn more: https://aka.ms/cosmos-native-rbac."}`)
+	})
+	_, err := container.Read(t.Context(), "a")
+	require.Equal(t, "the identity has no role for documents in the database: it may not "+
+		"Microsoft.DocumentDB/databaseAccounts/readMetadata on dbs/invoices", fault.As(err).Reason)
+	require.NotContains(t, err.Error(), "PRINCIPAL")
 }
 
 // TestErrorsKeepKeysAndDocumentsToThemselves checks the text that an operator reads. DO name the host and the system's

@@ -38,6 +38,10 @@ func answers() []fault.Row {
 			Reason: "the region does not know the account, and this outlasted our deadline", Source: moved,
 		},
 		{
+			Code: codeNoRole, Kind: infra,
+			Reason: "the identity has no role for documents in the database", Source: "azure-cosmos-dotnet-v3 issue 3110",
+		},
+		{
 			Code: "403/*", Kind: infra,
 			Reason: "not allowed: role of the identity, firewall or network rule of the account", Source: rest,
 		},

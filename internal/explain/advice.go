@@ -35,6 +35,23 @@ func advices() []advice {
 			do: "write the missing row into IVCE_DTL; `sqlwriterctl document why ID` names the line",
 		},
 		{
+			codes: []string{"916", "18456"}, of: condition.FlowStopped,
+			do: "for an identity `sqlwriterctl migrate up --user NAME --client-id ID` makes the user; else correct SQL_CONNECTION",
+		},
+		{
+			codes: []string{"33134", "33159"}, of: condition.FlowStopped,
+			do: "sign in with `az login`, and give SQL_CONNECTION `fedauth=ActiveDirectoryAzCli`",
+		},
+		{
+			codes: []string{"40615"}, of: condition.FlowStopped,
+			do: "`az sql server firewall-rule create -g GROUP -s SERVER -n NAME --start-ip-address ADDRESS --end-ip-address ADDRESS`",
+		},
+		{
+			codes: []string{"403/5301"}, of: condition.FlowStopped,
+			do: "`az cosmosdb sql role assignment create -g GROUP -a ACCOUNT --role-definition-id 00000000-0000-0000-0000-000000000002 " +
+				"--scope /dbs/DATABASE --principal-id OBJECT_ID`; a new role takes some minutes",
+		},
+		{
 			kind: fault.Infrastructure, of: condition.FlowStopped,
 			do: "mend what the meaning names; it goes on by itself, and `sqlwriterctl status` shows when",
 		},

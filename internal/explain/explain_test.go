@@ -22,6 +22,13 @@ func TestCodesAreExplained(t *testing.T) {
 	found, _ = table.Look("document")
 	require.Equal(t, "x", found[0].Code, "a kind names all its codes")
 	require.Contains(t, found[0].Do, "--error-code x")
+	for code, command := range map[string]string{
+		"18456": "migrate up --user", "916": "migrate up --user", "33159": "az login", "40615": "firewall-rule create",
+		"403/5301": "cosmosdb sql role assignment create",
+	} {
+		do, _ := adviceOn(fault.Row{Code: code, Kind: fault.Infrastructure})
+		require.Contains(t, do, command, "the way to Azure")
+	}
 	found, _ = table.Look("timer_silent")
 	require.Equal(t, ofAttention, found[0].Adapter)
 	found, _ = table.Look("stale")

@@ -54,20 +54,37 @@ func rules() []rule {
 	)
 	return []rule{
 		{
-			numbers: []int32{18401, 18450, 18451, 18452, 18456, 18459, 18461, 18470, 18486, 18487, 18488},
+			numbers: []int32{916, 18456},
+			kind:    infra, source: facts,
+			reason: "the login was refused: a wrong password, or an identity that is no user of this database",
+		},
+		{
+			numbers: []int32{40615}, kind: infra, source: facts,
+			reason: "the server's firewall does not know this machine's address",
+		},
+		{
+			numbers: []int32{33134, 33159}, kind: infra, source: vendor,
+			reason: "no user can be made for the identity: only a Microsoft Entra user may make one",
+		},
+		{
+			numbers: []int32{18401, 18450, 18451, 18452, 18459, 18461, 18470, 18486, 18487, 18488},
 			kind:    infra, source: facts,
 			reason: "the login was refused",
 		},
 		{
 			numbers: []int32{
-				911, 916, 952, 4060, 4064, 40531, 40532, 40607, 40615, 40852, 40914, 42101, 47072, 47073, 33154, 33155,
+				911, 952, 4060, 4064, 40531, 40532, 40607, 40852, 40914, 42101, 47072, 47073, 33154, 33155,
 			},
 			kind: infra, source: facts,
 			reason: "the database cannot be opened with this login",
 		},
 		{
-			numbers: []int32{229, 230, 262, 297, 300, 13538, 15151}, kind: infra,
+			numbers: []int32{229, 230, 262, 297, 300, 13538}, kind: infra,
 			reason: "a right is missing: see deploy/sql/app_rights.sql", source: facts,
+		},
+		{
+			numbers: []int32{2760, 4613, 15151, 15247}, kind: infra, source: vendor,
+			reason: "what it names does not exist, or a right to it is missing",
 		},
 		{
 			numbers: []int32{207, 208, 213, 2812, 4121, 15350}, kind: infra,
