@@ -58,7 +58,7 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer container.Close()
-	db, err := s.database(ctx)
+	db, err := a.database(ctx, s)
 	if err != nil {
 		return err
 	}

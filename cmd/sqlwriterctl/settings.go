@@ -152,7 +152,10 @@ func (s settings) database(ctx context.Context) (*open.Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db, db.Connect(ctx)
+	if err := db.Connect(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // mapping reads the file of MAPPING.
@@ -186,7 +189,7 @@ func (a *app) withSQL(ctx context.Context, use func(*open.Database) error) (err 
 	if err != nil {
 		return err
 	}
-	db, err := s.database(ctx)
+	db, err := a.database(ctx, s)
 	if err != nil {
 		return err
 	}

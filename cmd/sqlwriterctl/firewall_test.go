@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+)
+
+// refusedByFirewall is the vendor's error: learn.microsoft.com, "Database Engine events and errors", 40615.
+func refusedByFirewall() error {
+	return fault.Wrap(fault.Infrastructure, "sqlserver: open", "40615", "the firewall", mssql.Error{
+		Number: 40615, Message: "Cannot open server 'sql-1' requested by the login. Client with IP address '203.0.113.7' is not " +
+			"allowed to access the server. To enable access, use the Azure Management Portal or run sp_set_firewall_rule on the " +
+			"master database to create a firewall rule for this IP address or address range. It may take up to five minutes for " +
+			"this change to take effect.",
+	})
+}
+
+// fakeAz is an az on PATH that answers with a script and writes down its arguments.
+func fakeAz(t *testing.T, script string) (calls func() string) {
+	t.Helper()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "calls")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "az"), []byte("#!/bin/sh\necho \"$*\" >> '"+log+"'\n"+script+"\n"), 0o700)) //nolint:gosec // a program
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return func() string {
+		text, err := os.ReadFile(log)
+		require.NoError(t, err)
+		return string(text)
+	}
+}
+
+const (
+	lookedUp = "sql server list --query [?name=='sql-1'].resourceGroup -o tsv\n"
+	created  = "sql server firewall-rule create -g rg -s sql-1 -n sqlwriterctl-203-0-113-7 " +
+		"--start-ip-address 203.0.113.7 --end-ip-address 203.0.113.7 -o none"
+)
+
+// connectPast connects: the first n tries are refused.
+func connectPast(t *testing.T, asks bool, answer string, n int) (told string, tries int, err error) {
+	t.Helper()
+	var out strings.Builder
+	a := &app{environment: environment{
+		asks: asks, stdin: strings.NewReader(answer), stderr: &out, stdout: &out,
+		wait: func(context.Context, time.Duration) error { return nil },
+	}}
+	err = a.pastFirewall(t.Context(), func() error {
+		if tries++; tries <= n {
+			return refusedByFirewall()
+		}
+		return nil
+	})
+	if err != nil {
+		_, advice := a.describe(err)
+		out.WriteString(advice)
+	}
+	return out.String(), tries, err
+}
+
+func TestTheFirewallLetsThisMachineInAfterAQuestion(t *testing.T) {
+	calls := fakeAz(t, `[ "$3" = list ] && echo rg; true`)
+	told, tries, err := connectPast(t, true, "y\n", 4)
+	require.NoError(t, err)
+	require.Equal(t, 5, tries, "a rule takes a while")
+	require.Equal(t, lookedUp+created+"\n", calls(), "once")
+	require.Contains(t, told, "The firewall of sql-1 refuses this machine. Add its address 203.0.113.7? Continue? [y/N]")
+	require.Contains(t, told, "az sql server firewall-rule delete -g rg -s sql-1 -n sqlwriterctl-203-0-113-7\n")
+}
+
+func TestTheFirewallStaysAsItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, answer string
+		asks           bool
+		calls, told    string
+	}{
+		"nobody to ask":  {`echo rg`, "", false, lookedUp, "`az " + created + "` lets this machine in"},
+		"no":             {`echo rg`, "n\n", true, lookedUp, "Continue? [y/N]"},
+		"not signed in":  {`echo "Please run az login" >&2; exit 1`, "y\n", true, lookedUp, "create -g GROUP -s sql-1"},
+		"another tenant": {`true`, "y\n", true, lookedUp, "create -g GROUP -s sql-1"},
+		"no right":       {`[ "$3" = list ] && echo rg && exit; echo AuthorizationFailed >&2; exit 1`, "y\n", true, lookedUp + created + "\n", "Continue?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := fakeAz(t, c.script)
+			told, tries, err := connectPast(t, c.asks, c.answer, 1)
+			require.Error(t, err)
+			require.Equal(t, 1, tries)
+			require.Equal(t, c.calls, calls())
+			require.Contains(t, told, c.told)
+			require.NotContains(t, told, "delete")
+		})
+	}
+	_, tries, _ := connectPast(t, true, "y\n", 0)
+	require.Equal(t, 1, tries)
+	t.Setenv("PATH", t.TempDir())
+	told, _, err := connectPast(t, true, "y\n", 1)
+	require.Equal(t, "40615", fault.CodeOf(err), "without an az it says what to do")
+	require.Contains(t, told, "create -g GROUP -s sql-1")
+}
