@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 //go:embed *.json
@@ -36,6 +37,43 @@ func (e Example) JSON() (json.RawMessage, error) {
 		return nil, fmt.Errorf("examples: %w", err)
 	}
 	return b, nil
+}
+
+// Lines are the ids of the document's lines that need a row of IVCE_DTL, those that are missing on purpose left out.
+func (e Example) Lines() ([]int64, error) {
+	raw, err := e.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var d struct {
+		Detail struct {
+			Main *int64 `json:"IVCE_DTL_UID"`
+		} `json:"invoice_details_from_rpa"`
+		Post struct {
+			Duplicates []int64 `json:"duplicate_detail_uids"`
+		} `json:"post-processing"`
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, fmt.Errorf("examples: %s: %w", e.File, err)
+	}
+	lines := d.Post.Duplicates
+	if d.Detail.Main != nil {
+		lines = append([]int64{*d.Detail.Main}, lines...)
+	}
+	return slices.DeleteFunc(lines, func(l int64) bool { return slices.Contains(e.MissingLines, l) }), nil
+}
+
+// Lines are the lines of all examples, each once.
+func Lines() (all []int64, err error) {
+	for _, e := range All() {
+		lines, err := e.Lines()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, lines...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 // All returns the examples in a valid order of submission, which is that of their names.

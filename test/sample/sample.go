@@ -44,42 +44,19 @@ func Examples() ([]Document, error) {
 		if e.Outcome != "" {
 			d.Want.Outcomes = []string{e.Outcome}
 		}
-		if d.ID, d.Lines, err = identify(raw, e.MissingLines); err != nil {
+		var of struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(raw, &of); err != nil {
 			return nil, fmt.Errorf("sample: %s: %w", e.File, err)
+		}
+		d.ID = of.ID
+		if d.Lines, err = e.Lines(); err != nil {
+			return nil, err
 		}
 		docs = append(docs, d)
 	}
 	return docs, nil
-}
-
-// identify reads the id and the lines of a document, without the lines that are missing on purpose.
-func identify(raw json.RawMessage, missing []int64) (string, []int64, error) {
-	var d struct {
-		ID     string `json:"id"`
-		Detail struct {
-			Main *int64 `json:"IVCE_DTL_UID"`
-		} `json:"invoice_details_from_rpa"`
-		Post struct {
-			Duplicates []int64 `json:"duplicate_detail_uids"`
-		} `json:"post-processing"`
-	}
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return "", nil, err
-	}
-	absent := make(map[int64]bool, len(missing))
-	for _, l := range missing {
-		absent[l] = true
-	}
-	var lines []int64
-	if d.Detail.Main != nil {
-		d.Post.Duplicates = append([]int64{*d.Detail.Main}, d.Post.Duplicates...)
-	}
-	for _, l := range d.Post.Duplicates {
-		if !absent[l] {
-			lines = append(lines, l)
-		}
-	}
-	return d.ID, lines, nil
 }
 
 // Lines lists every line that needs a detail row, each once, in the order of the documents.
