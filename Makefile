@@ -43,7 +43,7 @@ BICEP_INPUT := Makefile go.mod go.sum deploy docs/settings.md functions host.jso
 skips = [ -n "$(CI_BASE)" ] && git diff --quiet "$(CI_BASE)" -- $(2) && echo "$(1): SKIPPED, nothing that it depends on differs from $(CI_BASE)"
 
 .DEFAULT_GOAL := help
-.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint bicep vuln mutants faults fuzz bench stage publish update packages azurite servicebus browser sdkchecks fetched clean
+.PHONY: help run servers ctl compiled test check race e2e pages storybook lint sqllint bicep vuln mutants faults fuzz bench stage azure publish update packages azurite servicebus browser sdkchecks fetched clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -129,15 +129,15 @@ bench: ## Measure the write beside its rivals and the statements of runs and rep
 stage: ## Lay out .stage exactly as the Functions host wants its script root; beside `make servers` with settings that point to them.
 	$(GO) run ./cmd/stage -state .local
 
-publish: ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az to find errors).
-	@test -n "$(APP)" || { echo "make publish APP=name"; exit 2; }
-	@command -v func >/dev/null || { echo "func (Azure Functions Core Tools) is not on the PATH"; exit 2; }
-	$(GO) run ./cmd/stage -goos linux -goarch amd64 -publish
-	cd .stage && func azure functionapp publish $(APP) --custom --no-build
-	$(GO) run ./cmd/published -app $(APP)
+azure: ctl ## Make or change the environment of a resource group, by the file GROUP.bicepparam (docs/deploy.md): make azure GROUP=name. Needs az. At the first time PARAMS=FILE and SQL_ADMIN=ENTRA-GROUP; later MODE and LEASE_PREFIX, YES=1, RESTORE=1.
+	@$(GO) run ./cmd/azure deploy -group '$(GROUP)' -params '$(PARAMS)' -sql-admin '$(SQL_ADMIN)' -mode '$(MODE)' \
+		-lease-prefix '$(LEASE_PREFIX)' $(if $(YES),-yes) $(if $(RESTORE),-restore)
+
+publish: ctl ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az). MIGRATED=SET: where the database cannot be asked.
+	@$(GO) run ./cmd/azure publish -app '$(APP)' -migrated '$(MIGRATED)'
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
-	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/sqlwriterctl ./test/bicep -run 'Golden|Rules|Sample|Produced' -update
+	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/azure ./cmd/sqlwriterctl ./test/bicep -run 'Golden|Rules|Sample|Produced' -update
 
 packages:
 	@$(GO) list -test -export -deps ./... >/dev/null # compiles, links nothing

@@ -298,7 +298,7 @@ func directions() []direction {
 			"cmd/internal/stackfile", nil, nil,
 			"a file that the local stack writes and sqlwriterctl reads; it knows neither",
 		},
-		{"cmd/published", nil, nil, "a tool that compares a function app with the repository"},
+		{"cmd/azure", nil, nil, "a tool that asks az and func; the product has no part in it"},
 		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
 		{
 			"cmd/stage/staging",

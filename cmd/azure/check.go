@@ -1,22 +1,10 @@
-// Command published checks that a function app has every function of this repository, as the end of `make publish`. The
-// host leaves out a function that it cannot load, goes on with the others, and Health says ready (docs/facts.md F35).
-//
-//	go run ./cmd/published -app NAME
-//
-// It asks func for the list of functions, and az for the errors of each: a function with a missing setting is on the
-// list (docs/facts.md F107). Without az it says that errors were not looked up. Exit code 1 means that a function is
-// missing or has an error.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,28 +18,13 @@ const (
 	every, within = 10 * time.Second, 3 * time.Minute
 )
 
-// check compares an app with a source.
+// check compares an app with a source. The host leaves out a function that it cannot load, goes on with the others, and
+// Health says ready (docs/facts.md F35). func has the list of functions, and az the errors of each: a function with a
+// missing setting is on the list (docs/facts.md F107). Without az it says that errors were not looked up.
 type check struct {
-	app, source string
-	say         func(line string)
-	// run runs a program and returns its standard output.
-	run func(ctx context.Context, program string, args ...string) ([]byte, error)
-	// wait waits between two lists.
-	wait func(ctx context.Context, d time.Duration) error
-}
+	tool
 
-func main() {
-	c := check{say: func(line string) { fmt.Println(line) }, run: run, wait: wait}
-	flag.StringVar(&c.app, "app", "", "the function app's name")
-	flag.StringVar(&c.source, "source", ".", "the repository's root")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := c.check(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	app, source string
 }
 
 // check is an error if a function is missing or has an error, or if the list cannot be had.
@@ -145,22 +118,4 @@ func (c check) errors(ctx context.Context, names []string) (found []string, err 
 		}
 	}
 	return found, nil
-}
-
-func run(ctx context.Context, program string, args ...string) ([]byte, error) {
-	out, err := exec.CommandContext(ctx, program, args...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil, fmt.Errorf("%s: %w\n%s%s", program, err, out, exit.Stderr)
-	}
-	return out, err
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

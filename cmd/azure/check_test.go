@@ -47,9 +47,9 @@ func (f *fake) run(_ context.Context, program string, args ...string) ([]byte, e
 }
 
 func (f *fake) check() (out string, err error) {
-	c := check{app: "myapp", source: "../..", say: func(line string) {
+	c := check{app: "myapp", source: "../..", tool: tool{say: func(line string) {
 		out += line + "\n"
-	}, run: f.run, wait: func(_ context.Context, d time.Duration) error { f.waited += d; return nil }}
+	}, run: f.run, wait: func(_ context.Context, d time.Duration) error { f.waited += d; return nil }}}
 	err = c.check(f.t.Context())
 	return out, err
 }
@@ -94,17 +94,10 @@ func TestWithoutAzItSaysWhatWasNotLookedUp(t *testing.T) {
 }
 
 func TestAListThatCannotBeHadFails(t *testing.T) {
-	c := check{app: "myapp", source: "../..", run: func(context.Context, string, ...string) ([]byte, error) {
-		return nil, errors.New("no such app")
+	c := check{app: "myapp", source: "../..", tool: tool{
+		run: func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("no such app") },
 	}}
 	require.ErrorContains(t, c.check(t.Context()), "no such app")
 	c.source = t.TempDir()
 	require.ErrorContains(t, c.check(t.Context()), "no functions/*/function.json")
-}
-
-func TestPublishEndsWithTheCheck(t *testing.T) {
-	makefile, err := os.ReadFile("../../Makefile")
-	require.NoError(t, err)
-	require.Regexp(t,
-		`(?m)^publish:.*\n(\t.*\n)*\t.*func azure functionapp publish .*\n\t\$\(GO\) run \./cmd/published -app \$\(APP\)\n`, string(makefile))
 }

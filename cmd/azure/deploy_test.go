@@ -1,0 +1,356 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata") //nolint:gochecknoglobals // a flag
+
+// group is a resource group as az tells of it. A call that it does not know fails the test.
+type group struct {
+	t *testing.T
+	// person answers `az ad signed-in-user show`; nobody may ask when it is empty.
+	person string
+	// deployed are the parameters of the last deployment, settings those of the app; nil before the first.
+	deployed map[string]any
+	settings map[string]string
+	outputs  string
+	refuses  string // what az says in place of deploying
+	says     []string
+	looked   bool // at what would change
+	answer   bool
+}
+
+// ownOutputs and theirOutputs are what the template says, as az prints it.
+const (
+	ownOutputs = `{"app": {"type": "String", "value": "func-sqlwriter-web-abcdefgh"}, "url": {"value": "https://func-sqlwriter-web-abcdefgh.azurewebsites.net"},
+		"identityName": {"value": "func-sqlwriter-web-abcdefgh"},
+		"clientId": {"value": "11111111-2222-3333-4444-555555555555"},
+		"principalId": {"value": "99999999-8888-7777-6666-555555555555"}, "sqlDatabase": {"value": "sqlwriter"},
+		"sqlServer": {"value": "sql-sqlwriter-abcdefgh.database.windows.net"}, "cosmosEndpoint": {"value": "https://cosmos-sqlwriter-abcdefgh.documents.azure.com:443/"},
+		"cosmosDatabase": {"value": "invoices"}, "missingRoles": {"type": "Array", "value": []}}`
+	roleOfStorage = `{"role": "/subscriptions/s/providers/Microsoft.Authorization/roleDefinitions/b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+		"scope": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/stabc", "principal": "99999999-8888-7777-6666-555555555555"}`
+)
+
+const ann = `{"id": "aaaaaaaa-0000-0000-0000-00000000000a", "displayName": "Ann", "userPrincipalName": "ann@contoso.example"}`
+
+func (g *group) run(_ context.Context, program string, args ...string) ([]byte, error) {
+	g.t.Helper()
+	require.Equal(g.t, "az", program)
+	require.Equal(g.t, []string{"-o", "json"}, args[len(args)-2:])
+	line := strings.Join(args[:len(args)-2], " ")
+	switch {
+	case line == "deployment group show -g g -n sqlwriter" && g.deployed == nil:
+		return nil, errors.New("az: (DeploymentNotFound) Deployment 'sqlwriter' could not be found")
+	case line == "deployment group show -g g -n sqlwriter":
+		each := map[string]any{}
+		for name, value := range g.deployed {
+			each[name] = map[string]any{"type": "String", "value": value}
+		}
+		properties := map[string]any{"parameters": each, "outputs": json.RawMessage(g.outputs)}
+		return json.Marshal(map[string]any{"properties": properties})
+	case line == "ad signed-in-user show" && g.person != "":
+		return []byte(g.person), nil
+	case line == "ad group show --group Invoices' DBAs":
+		return []byte(`{"id": "dddddddd-0000-0000-0000-00000000000d", "displayName": "Invoices' DBAs"}`), nil
+	case line == "functionapp config appsettings list -g g -n func-sqlwriter-web-abcdefgh" && g.settings != nil:
+		var list []map[string]string
+		for name, value := range g.settings {
+			list = append(list, map[string]string{"name": name, "value": value})
+		}
+		return json.Marshal(list)
+	case line == "deployment group create -g g -n sqlwriter -f deploy/azure/main.bicep -p g.bicepparam" && g.refuses == "":
+		g.deployed, g.settings = g.effect()
+		return []byte(`{"properties": {"outputs": ` + g.outputs + `}}`), nil
+	case strings.HasPrefix(line, "deployment group create") && g.refuses != "":
+		return nil, explained(errors.New(g.refuses))
+	}
+	g.t.Errorf("az does not know: %s", line)
+	return nil, errors.New("unknown")
+}
+
+// effect is what a deployment of the file makes: all parameters of the template, and the app's settings of them.
+func (g *group) effect() (deployed map[string]any, settings map[string]string) {
+	g.t.Helper()
+	file, err := os.ReadFile("g.bicepparam")
+	require.NoError(g.t, err)
+	text, err := os.ReadFile(template)
+	require.NoError(g.t, err)
+	deployed = map[string]any{}
+	for _, m := range regexp.MustCompile(`(?m)^param (\w+)`).FindAllSubmatch(text, -1) {
+		name := string(m[1])
+		p := parameters(file)
+		if p.get(name) == "" {
+			p = parameters(text)
+		}
+		switch value := p.get(name); {
+		case strings.HasPrefix(value, "'"):
+			deployed[name] = p.text(name)
+		case name == "partitionKeyPaths":
+			deployed[name] = []any{strings.Trim(value, "[ '\n]")}
+		}
+	}
+	return deployed, map[string]string{
+		"MODE": deployed["mode"].(string), "LEASE_PREFIX": deployed["leasePrefix"].(string), "SYS_NAME": "web",
+	}
+}
+
+// deploy is make azure.
+func (g *group) deploy(change func(*deployment)) error {
+	g.t.Helper()
+	g.says, g.looked = nil, false
+	d := deployment{group: "g", tool: tool{
+		run: g.run,
+		say: func(line string) { g.says = append(g.says, line) },
+		ask: func(string) bool { return g.answer },
+		show: func(_ context.Context, _, program string, args ...string) ([]byte, error) {
+			require.Equal(g.t, "az deployment group what-if -g g -n sqlwriter -f deploy/azure/main.bicep -p g.bicepparam",
+				program+" "+strings.Join(args, " "))
+			g.looked = true
+			return nil, nil
+		},
+	}}
+	if change != nil {
+		change(&d)
+	}
+	return d.deploy(g.t.Context())
+}
+
+// inCheckout moves the test into a folder with the templates.
+func inCheckout(t *testing.T) {
+	t.Helper()
+	source, err := filepath.Abs("../../deploy/azure")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.CopyFS("deploy/azure", os.DirFS(source)))
+}
+
+func parameterFile(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("g.bicepparam")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestGoldenOfTheFirstMakeAzure compares the parameter file and what is said with goldens.
+func TestGoldenOfTheFirstMakeAzure(t *testing.T) {
+	golden, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	for name, first := range map[string]struct {
+		outputs string
+		change  func(*deployment)
+	}{
+		"own": {ownOutputs, nil},
+		"theirs": {
+			strings.ReplaceAll(strings.Replace(ownOutputs, "cosmos-sqlwriter-abcdefgh", "theirs", 1),
+				"sql-sqlwriter-abcdefgh", "theirs"),
+			func(d *deployment) { d.from = "deploy/azure/theirs.bicepparam" },
+		},
+		"pipeline": {
+			strings.Replace(ownOutputs, `"value": []`, `"value": [`+roleOfStorage+`]`, 1),
+			func(d *deployment) { d.admins = "Invoices' DBAs" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCheckout(t)
+			g := &group{t: t, outputs: first.outputs}
+			if name == "own" { // else nobody is asked for
+				g.person = ann
+			}
+			require.NoError(t, g.deploy(first.change))
+			require.False(t, g.looked, "there is nothing that could change")
+			got := parameterFile(t) + "----\n" + strings.Join(g.says, "\n")
+			path := filepath.Join(golden, name+".golden")
+			if *update {
+				require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got)
+		})
+	}
+}
+
+// TestTheSecondMakeAzureChangesNothing: another person, a pipeline, in mid-shadow. Nobody is asked who is signed in.
+func TestTheSecondMakeAzureChangesNothing(t *testing.T) {
+	for name, first := range map[string]func(*deployment){
+		"own": nil, "in mid-shadow": func(d *deployment) { d.mode, d.prefix = "shadow", "web-shadow-" },
+		"theirs": func(d *deployment) { d.from = "deploy/azure/theirs.bicepparam" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCheckout(t)
+			g := &group{t: t, outputs: ownOutputs, person: ann}
+			require.NoError(t, g.deploy(first))
+			file, deployed, settings := parameterFile(t), maps.Clone(g.deployed), maps.Clone(g.settings)
+			g.person = ""
+			require.NoError(t, g.deploy(nil))
+			require.False(t, g.looked)
+			require.Equal(t, file, parameterFile(t))
+			require.Equal(t, deployed, g.deployed)
+			require.Equal(t, settings, g.settings)
+		})
+	}
+}
+
+// TestNothingElseDependsOnWhoDeploys: the template asks for nobody, so the parameter file says all.
+func TestNothingElseDependsOnWhoDeploys(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/azure/*.bicep*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotRegexp(t, `\b(deployer|utcNow|newGuid|readEnvironmentVariable)\(`, string(text), file)
+	}
+}
+
+func TestTheSecondMakeAzureNeedsTheFile(t *testing.T) {
+	inCheckout(t)
+	g := &group{t: t, outputs: ownOutputs, person: ann}
+	require.NoError(t, g.deploy(func(d *deployment) { d.mode, d.prefix = "shadow", "web-shadow-" }))
+	require.NoError(t, os.Remove("g.bicepparam"))
+	require.ErrorContains(t, g.deploy(nil), "make azure GROUP=g RESTORE=1")
+	require.NoFileExists(t, "g.bicepparam")
+
+	require.NoError(t, g.deploy(func(d *deployment) { d.restore = true }))
+	require.Contains(t, parameterFile(t), "param leasePrefix = 'web-shadow-'\n")
+	require.Error(t, g.deploy(func(d *deployment) { d.restore = true }), "a file that is there stays")
+	before := maps.Clone(g.deployed)
+	require.NoError(t, g.deploy(nil))
+	require.False(t, g.looked, "what was restored is what is there")
+	require.Equal(t, before, g.deployed)
+	require.ErrorContains(t, g.deploy(func(d *deployment) { d.from = "other.bicepparam" }), "leave PARAMS out")
+}
+
+// TestWhatMakeAzureAsksBefore: a mode with the leases of the other is refused, and what moves the app is looked at.
+func TestWhatMakeAzureAsksBefore(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		mode, prefix string            // of make azure
+		file         [2]string         // a line of the parameter file that a person has changed
+		settings     map[string]string // of the app, that a person has changed
+		refused      string
+		looked       bool
+	}{
+		{name: "nothing"},
+		{name: "live as it is", mode: "live"},
+		{name: "to shadow with its leases", mode: "shadow", refused: "LEASE_PREFIX=web-shadow-"},
+		{name: "to shadow", mode: "shadow", prefix: "web-shadow-", looked: true},
+		{
+			name: "to live with the leases of a shadow", mode: "live", prefix: "web-shadow-",
+			settings: map[string]string{"MODE": "shadow", "LEASE_PREFIX": "web-shadow-"},
+			refused:  "LEASE_PREFIX=web-live-",
+		},
+		{name: "a shadow that a person made", settings: map[string]string{"MODE": "shadow"}, refused: "MODE=shadow"},
+		{name: "leases that a person gave it", settings: map[string]string{"LEASE_PREFIX": "web-2-"}, looked: true},
+		{name: "the same documents again", prefix: "web-2-", looked: true},
+		{name: "another key", file: [2]string{"", "param partitionKeyPaths = ['/id']\n"}, looked: true},
+		{name: "another account", file: [2]string{"", "param cosmosEndpoint = 'https://x/'\n"}, looked: true},
+		{name: "another schema", file: [2]string{"", "param sqlSchema = 'pay'\n"}, looked: true},
+		{name: "more memory", file: [2]string{"", "param instanceMemoryMB = 4096\n"}},
+		{
+			name: "a mode that is left to the template", refused: "",
+			file: [2]string{"param mode = 'live'\n", ""},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCheckout(t)
+			g := &group{t: t, outputs: ownOutputs, person: ann}
+			require.NoError(t, g.deploy(nil))
+			text := parameterFile(t)
+			if c.file[0] == "" {
+				text += c.file[1]
+			} else {
+				text = strings.Replace(text, c.file[0], c.file[1], 1)
+			}
+			require.NoError(t, os.WriteFile("g.bicepparam", []byte(text), 0o600))
+			maps.Copy(g.settings, c.settings)
+			was, settings := maps.Clone(g.deployed), maps.Clone(g.settings)
+			change := func(d *deployment) { d.mode, d.prefix = c.mode, c.prefix }
+
+			err := g.deploy(change)
+			require.Equal(t, c.looked, g.looked)
+			if !c.looked && c.refused == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, cmp.Or(c.refused, "nothing was changed"))
+			require.Equal(t, was, g.deployed)
+			require.Equal(t, text, parameterFile(t), "the file is as it was")
+			if c.refused != "" {
+				require.Error(t, g.deploy(func(d *deployment) { change(d); d.yes = true }))
+				require.Equal(t, was, g.deployed)
+				return
+			}
+			g.answer = true
+			require.NoError(t, g.deploy(change))
+			require.NotEqual(t, []any{was, settings}, []any{g.deployed, g.settings})
+			g.answer = false
+			require.NoError(t, g.deploy(change), "it is so now")
+			require.False(t, g.looked)
+		})
+	}
+	t.Run("YES answers", func(t *testing.T) {
+		inCheckout(t)
+		g := &group{t: t, outputs: ownOutputs, person: ann}
+		require.NoError(t, g.deploy(nil))
+		require.NoError(t, g.deploy(func(d *deployment) { d.mode, d.prefix, d.yes = "shadow", "web-shadow-", true }))
+		require.True(t, g.looked)
+		require.Equal(t, "web-shadow-", g.settings["LEASE_PREFIX"])
+	})
+}
+
+// TestParametersAreReadAsTheyAreWritten: what literal writes, get and text read, and set replaces nothing else.
+func TestParametersAreReadAsTheyAreWritten(t *testing.T) {
+	p := parameters("using 'main.bicep'\n\nparam a = 'x' // a comment\nparam many = [\n  '/a'\n  '/b'\n]\nparam ab = true\n")
+	require.Equal(t, []string{"'x'", "[\n  '/a'\n  '/b'\n]", "true", ""},
+		[]string{p.get("a"), p.get("many"), p.get("ab"), p.get("b")})
+	const hard = `O'Brien ${x} \ end`
+	p = p.set("a", literal(hard)).set("many", literal([]any{}))
+	p = p.set("new", literal(map[string]any{"n": 40.0, "o": nil, "deep": []any{true}}))
+	require.Equal(t, hard, p.text("a"))
+	require.Equal(t, parameters("using 'main.bicep'\n\nparam a = 'O\\'Brien \\${x} \\\\ end' // a comment\nparam many = []\nparam ab = true\n"+
+		"param new = {\n  'deep': [\n    true\n  ]\n  'n': 40\n  'o': null\n}\n"), p)
+	require.Equal(t, p, p.set("new", p.get("new")))
+}
+
+// TestARefusalNamesTheCommandThatEndsIt: the texts are those of azure-cli 2.91.0 and of ARM.
+func TestARefusalNamesTheCommandThatEndsIt(t *testing.T) {
+	for says, advice := range map[string]string{
+		"ERROR: Please run 'az login' to setup account.":                                                             "nobody is signed in: az login",
+		"ERROR: (ResourceGroupNotFound) Resource group 'g' could not be found.":                                      "az group create -n GROUP",
+		`exec: "az": executable file not found in $PATH`:                                                             "install-azure-cli",
+		`exec: "func": executable file not found in $PATH`:                                                           "npm install -g azure-functions-core-tools@4",
+		"ERROR: Error while attempting to download Bicep CLI: <urlopen error>":                                       "az config set bicep.use_binary_from_path=true",
+		"ERROR: Error while attempting to retrieve the latest Bicep version: HTTP":                                   "az config set bicep.use_binary_from_path=true",
+		"(MissingSubscriptionRegistration) The subscription is not registered to use namespace 'Microsoft.App'. See": "az provider register --namespace Microsoft.App --wait",
+		"(AuthorizationFailed) ... action 'Microsoft.Authorization/roleAssignments/write' over scope":                "param assignRoles = false",
+	} {
+		t.Run(advice, func(t *testing.T) {
+			inCheckout(t)
+			require.ErrorContains(t, (&group{t: t, person: ann, refuses: says}).deploy(nil), advice)
+		})
+	}
+	require.EqualError(t, explained(errors.New("other")), "other")
+	require.NoError(t, explained(nil))
+}
+
+func TestOutputsThatAreNoneAreAnError(t *testing.T) {
+	inCheckout(t)
+	require.ErrorContains(t, (&group{t: t, person: ann, outputs: `[]`}).deploy(nil), "the outputs of the deployment")
+	require.ErrorContains(t, tool{}.command(t.Context(), nil), "azure deploy, azure publish or azure check")
+	require.ErrorContains(t, tool{}.command(t.Context(), []string{"deploy"}), "make azure GROUP=name")
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// parameters is the text of a .bicepparam file, or of a template, whose defaults are read in the same way.
+type parameters string
+
+// statement finds a parameter's line. Its group is the value: a text on one line, else all up to a line that is empty
+// or begins another statement.
+func statement(name string) *regexp.Regexp {
+	return regexp.MustCompile(`(?s)(?:^|\n)param ` + name + `\b[^=\n]*= *('(?:[^'\\\n]|\\.)*'|.*?) *(?://[^\n]*)?(?:\n[^ \t\]}]|\n*$)`)
+}
+
+// get returns a parameter as it is written; empty if it is not.
+func (p parameters) get(name string) string {
+	if m := statement(name).FindStringSubmatch(string(p)); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// set returns the file with a parameter.
+func (p parameters) set(name, value string) parameters {
+	if m := statement(name).FindStringSubmatchIndex(string(p)); m != nil {
+		return p[:m[2]] + parameters(value) + p[m[3]:]
+	}
+	return p + parameters("param "+name+" = "+value+"\n")
+}
+
+// text returns a parameter that is a text; empty if it is none.
+func (p parameters) text(name string) string {
+	quoted := p.get(name)
+	if len(quoted) < 2 || quoted[0] != '\'' {
+		return ""
+	}
+	return strings.NewReplacer(`\'`, `'`, `\$`, `$`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
+}
+
+// literal writes a value of JSON as Bicep does.
+func literal(value any) string {
+	switch v := value.(type) {
+	case string:
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, `${`, `\${`).Replace(v) + "'"
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []any:
+		return inside("[", v, literal, "]")
+	case map[string]any:
+		return inside("{", slices.Sorted(maps.Keys(v)), func(key string) string {
+			return literal(key) + ": " + literal(v[key])
+		}, "}")
+	default: // true, false, null
+		text, _ := json.Marshal(value) //nolint:errchkjson // it came from JSON
+		return string(text)
+	}
+}
+
+// inside writes the parts of a list or an object, one a line.
+func inside[T any](begin string, parts []T, write func(T) string, end string) string {
+	text := begin
+	for _, part := range parts {
+		text += "\n  " + strings.ReplaceAll(write(part), "\n", "\n  ")
+	}
+	if len(parts) > 0 {
+		text += "\n"
+	}
+	return text + end
+}
+
+// guarded are the parameters whose change moves the app to other documents, other rows or another mode.
+const guarded = "mode leasePrefix sysName cosmosEndpoint cosmosDatabase cosmosContainer leaseContainer partitionKeyPaths " +
+	"sqlServer sqlDatabase sqlSchema"
+
+// changes lists which guarded parameters differ from those in use. What neither names has the template's default.
+func (p parameters) changes(template parameters, used map[string]any) (list []string) {
+	same := func(literal string) string { return strings.Join(strings.Fields(literal), "") }
+	for name := range strings.FieldsSeq(guarded) {
+		was, want := template.get(name), cmp.Or(p.get(name), template.get(name))
+		if value, known := used[name]; known {
+			was = literal(value)
+		}
+		if same(was) != same(want) {
+			list = append(list, fmt.Sprintf("%s: %s becomes %s", name, was, want))
+		}
+	}
+	return list
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+)
+
+// Roles of Azure are in force some minutes after they were given. Until then the app's identity may not store the
+// package, and the platform says 403.
+const again, rolesWithin = 30 * time.Second, 5 * time.Minute
+
+// publication publishes this source to an app.
+type publication struct {
+	check
+
+	migrated string
+}
+
+// publish publishes, once the database has what this build calls, and checks that the app runs every function.
+func (p publication) publish(ctx context.Context) error {
+	if p.app == "" {
+		return errors.New("make publish APP=name")
+	}
+	if err := p.due(ctx); err != nil {
+		return err
+	}
+	if _, err := p.show(ctx, "", "go", "run", "./cmd/stage",
+		"-goos", "linux", "-goarch", "amd64", "-publish"); err != nil {
+		return err
+	}
+	forbidden := regexp.MustCompile(`\b403\b`)
+	for waited := time.Duration(0); ; waited += again {
+		said, err := p.show(ctx, ".stage", "func", "azure", "functionapp", "publish", p.app, "--custom", "--no-build")
+		if err == nil {
+			break
+		}
+		if !forbidden.Match(said) || waited >= rolesWithin {
+			return err
+		}
+		p.say("The app's identity may not store the package yet: roles are in force some minutes after they were given. Trying again.")
+		if err := p.wait(ctx, again); err != nil {
+			return err
+		}
+	}
+	return p.check.check(ctx)
+}
+
+// due is an error if the database lacks what this build calls, or nobody can tell.
+func (p publication) due(ctx context.Context) error {
+	const ctl = "bin/sqlwriterctl"
+	from := []string{"--app", p.app}
+	if os.Getenv("SQL_CONNECTION") != "" { // with its SQL_SCHEMA and MAPPING
+		from = nil
+	}
+	if p.migrated == "" {
+		_, err := p.run(ctx, ctl, append([]string{"migrate", "status"}, from...)...)
+		if err == nil {
+			p.say("migrate up is not due: the database has what this build calls")
+			return nil
+		}
+		p.say(err.Error())
+	}
+	script, err := p.run(ctx, ctl, append([]string{"migrate", "script", "--engine", "sqlserver"}, from...)...)
+	if err != nil {
+		return err
+	}
+	set := regexp.MustCompile(`@hash varchar\(12\) = '(\w+)'`).FindSubmatch(script)
+	if set == nil {
+		return errors.New("migrate script names no set of procedures")
+	}
+	if p.migrated == string(set[1]) {
+		return nil
+	}
+	return fmt.Errorf("nothing was published: migrate up is due, or the database cannot be asked from here. This build calls the procedures %s.\n"+
+		"  bin/sqlwriterctl migrate up --app %s\n"+
+		"Where another person ran the script of this build, which ends with that name: make publish APP=%[2]s MIGRATED=%[1]s", set[1], p.app)
+}

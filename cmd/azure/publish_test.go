@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlserver"
+)
+
+// published is an app to publish to: func, sqlwriterctl and the Go tool, which say what a test wants.
+type published struct {
+	t        *testing.T
+	behind   bool     // the database lacks what this build calls
+	uploads  []string // what func says of each upload; empty is success, the last one is repeated
+	did      []string
+	says     string
+	waited   time.Duration
+	migrated string
+}
+
+// refusedPackage is what func prints when the platform may not store the package (core-tools issue 4346).
+const refusedPackage = "Failed to upload blob package to storage account with Error: Response status code does not indicate success: 403 (This request is not authorized to perform this operation.)."
+
+func (p *published) run(_ context.Context, program string, args ...string) ([]byte, error) {
+	line := strings.Join(append([]string{program}, args...), " ")
+	p.did = append(p.did, line)
+	switch line {
+	case "bin/sqlwriterctl migrate status --app myapp", "bin/sqlwriterctl migrate status":
+		if p.behind {
+			return nil, errors.New("3 migrations are pending")
+		}
+		return []byte("all there"), nil
+	case "bin/sqlwriterctl migrate script --engine sqlserver --app myapp":
+		script, err := sqlserver.MigrationScript(sqlserver.Options{Mapping: invoice.DefaultMapping(), Schema: "dbo"})
+		return []byte(script), err
+	}
+	return (&fake{t: p.t, lists: []string{"all.txt"}}).run(p.t.Context(), program, args...)
+}
+
+func (p *published) publish() error {
+	p.t.Helper()
+	p.did, p.says = nil, ""
+	uploads := p.uploads
+	return publication{migrated: p.migrated, check: check{app: "myapp", source: "../..", tool: tool{
+		run:  p.run,
+		say:  func(line string) { p.says += line + "\n" },
+		wait: func(_ context.Context, d time.Duration) error { p.waited += d; return nil },
+		show: func(_ context.Context, dir, program string, args ...string) ([]byte, error) {
+			line := strings.Join(append([]string{program}, args...), " ")
+			p.did = append(p.did, line)
+			if line == "go run ./cmd/stage -goos linux -goarch amd64 -publish" {
+				return nil, nil
+			}
+			require.Equal(p.t, ".stage func azure functionapp publish myapp --custom --no-build", dir+" "+line)
+			if len(uploads) == 0 || uploads[0] == "" {
+				return []byte("The deployment was successful!"), nil
+			}
+			said := uploads[0]
+			uploads = uploads[min(1, len(uploads)-1):]
+			return []byte(said), errors.New(said)
+		},
+	}}}.publish(p.t.Context())
+}
+
+func TestPublish(t *testing.T) {
+	t.Setenv("SQL_CONNECTION", "")
+	p := &published{t: t}
+	require.NoError(t, p.publish())
+	require.Equal(t, []string{
+		"bin/sqlwriterctl migrate status --app myapp", "go run ./cmd/stage -goos linux -goarch amd64 -publish",
+		"func azure functionapp publish myapp --custom --no-build",
+	}, p.did[:3])
+	require.Contains(t, p.says, "migrate up is not due")
+	require.Contains(t, p.says, "myapp has all 9 functions, and none of them has an error", "it ends with the check")
+
+	t.Setenv("SQL_CONNECTION", "sqlserver://...")
+	require.NoError(t, p.publish())
+	require.Equal(t, "bin/sqlwriterctl migrate status", p.did[0])
+}
+
+func TestNothingIsPublishedBeforeTheDatabaseHasWhatItCalls(t *testing.T) {
+	t.Setenv("SQL_CONNECTION", "")
+	p := &published{t: t, behind: true}
+	err := p.publish()
+	require.ErrorContains(t, err, "bin/sqlwriterctl migrate up --app myapp")
+	require.Len(t, p.did, 2, "%v", p.did)
+	require.Contains(t, p.says, "3 migrations are pending")
+	_, set, _ := strings.Cut(err.Error(), "MIGRATED=")
+	require.Regexp(t, `^[0-9a-f]{12}$`, set)
+
+	p.migrated = "000000000000"
+	require.ErrorContains(t, p.publish(), "MIGRATED="+set, "another build's")
+	p.migrated = set
+	require.NoError(t, p.publish())
+	require.NotContains(t, p.did, "bin/sqlwriterctl migrate status --app myapp", "a person has said it")
+}
+
+func TestRolesAreWaitedFor(t *testing.T) {
+	t.Setenv("SQL_CONNECTION", "")
+	p := &published{t: t, uploads: []string{refusedPackage, refusedPackage, ""}}
+	require.NoError(t, p.publish())
+	require.Equal(t, 2*again, p.waited)
+	require.Contains(t, p.says, "roles are in force some minutes after they were given")
+	p = &published{t: t, uploads: []string{refusedPackage}}
+	require.ErrorContains(t, p.publish(), "403")
+	require.Equal(t, rolesWithin, p.waited)
+	p = &published{t: t, uploads: []string{"no such app"}}
+	require.EqualError(t, p.publish(), "no such app")
+	require.Zero(t, p.waited)
+	require.ErrorContains(t, publication{}.publish(t.Context()), "make publish APP=name")
+}
