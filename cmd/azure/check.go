@@ -35,7 +35,7 @@ func (c check) check(ctx context.Context) error {
 	}
 	missing := want
 	for waited := time.Duration(0); ; waited += every {
-		list, err := c.run(ctx, "func", "azure", "functionapp", "list-functions", c.app)
+		list, err := c.run(ctx, program{}, "func", "azure", "functionapp", "list-functions", c.app)
 		if err != nil {
 			return fmt.Errorf("the functions of %s cannot be listed: %w", c.app, err)
 		}
@@ -94,8 +94,8 @@ func listed(output []byte) (names []string) {
 
 // errors returns the errors that the host has for functions. The error means that they could not all be asked for.
 func (c check) errors(ctx context.Context, names []string) (found []string, err error) {
-	out, err := c.run(ctx, "az", "resource", "list", "--resource-type", "Microsoft.Web/sites", "--name", c.app,
-		"--query", "[0].id", "--output", "tsv")
+	out, err := c.run(ctx, program{}, "az", "resource", "list", "--resource-type", "Microsoft.Web/sites",
+		"--name", c.app, "--query", "[0].id", "--output", "tsv")
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (c check) errors(ctx context.Context, names []string) (found []string, err 
 		return nil, fmt.Errorf("az knows no app %s in its subscription", c.app)
 	}
 	for _, name := range names {
-		out, err := c.run(ctx, "az", "rest", "--method", "get", "--url",
+		out, err := c.run(ctx, program{}, "az", "rest", "--method", "get", "--url",
 			id+"/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01")
 		if err != nil {
 			return found, err

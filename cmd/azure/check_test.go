@@ -23,11 +23,11 @@ type fake struct {
 	waited time.Duration
 }
 
-func (f *fake) run(_ context.Context, program string, args ...string) ([]byte, error) {
+func (f *fake) run(_ context.Context, _ program, name string, args ...string) ([]byte, error) {
 	f.t.Helper()
 	line := strings.Join(args, " ")
 	switch {
-	case program == "func":
+	case name == "func":
 		require.Equal(f.t, "azure functionapp list-functions myapp", line)
 		f.asked++
 		return os.ReadFile(filepath.Join("testdata", f.lists[min(f.asked, len(f.lists))-1]))
@@ -38,9 +38,9 @@ func (f *fake) run(_ context.Context, program string, args ...string) ([]byte, e
 	}
 	_, rest, found := strings.Cut(line, "/sites/myapp/hostruntime/admin/functions/")
 	require.True(f.t, found, line)
-	name, _, found := strings.Cut(rest, "/status?api-version=")
+	function, _, found := strings.Cut(rest, "/status?api-version=")
 	require.True(f.t, found, line)
-	if status, set := f.status[name]; set {
+	if status, set := f.status[function]; set {
 		return []byte(status), nil
 	}
 	return []byte("{}"), nil
@@ -95,7 +95,9 @@ func TestWithoutAzItSaysWhatWasNotLookedUp(t *testing.T) {
 
 func TestAListThatCannotBeHadFails(t *testing.T) {
 	c := check{app: "myapp", source: "../..", tool: tool{
-		run: func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("no such app") },
+		run: func(context.Context, program, string, ...string) ([]byte, error) {
+			return nil, errors.New("no such app")
+		},
 	}}
 	require.ErrorContains(t, c.check(t.Context()), "no such app")
 	c.source = t.TempDir()

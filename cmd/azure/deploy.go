@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,10 +13,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 )
 
-// template is what is deployed, under this name: az then knows the last deployment of a group.
-const template, deploymentName = "deploy/azure/main.bicep", "sqlwriter"
+// bicep is what is deployed, under this name: az then knows the last deployment of a group.
+const bicep, deploymentName = "deploy/azure/main.bicep", "sqlwriter"
+
+// nextText is what is said at the end.
+//
+//go:embed next.txt
+var nextText string
 
 // deployment makes or changes the environment of a resource group. The file GROUP.bicepparam says all of it: what would
 // depend on who deploys, or when, is written there at the first time.
@@ -24,13 +31,24 @@ type deployment struct {
 
 	group, from, mode, prefix, admins string
 	yes, restore                      bool
+
+	// path is the file's. defaults is the template, whose parameters have defaults.
+	path     string
+	defaults parameters
 }
 
-// lastDeployment is what a group has; nil if it has none.
-type lastDeployment struct {
+// state is what az tells of a deployment.
+type state struct {
 	Properties struct {
 		Parameters map[string]struct{ Value any }
-		Outputs    json.RawMessage
+		// Outputs are empty after a deployment that failed.
+		Outputs struct {
+			App, URL, IdentityName, ClientID, PrincipalID          struct{ Value string }
+			SQLServer, SQLDatabase, CosmosEndpoint, CosmosDatabase struct{ Value string }
+			MissingRoles                                           struct {
+				Value []struct{ Role, Scope, Principal string }
+			}
+		}
 	}
 }
 
@@ -39,66 +57,61 @@ func (d deployment) deploy(ctx context.Context) error {
 	if d.group == "" {
 		return errors.New("make azure GROUP=name, the resource group's")
 	}
-	text, err := os.ReadFile(template)
+	defaults, err := os.ReadFile(bicep)
 	if err != nil {
 		return err
 	}
-	last, err := d.last(ctx)
+	d.path, d.defaults = d.group+".bicepparam", parameters(defaults)
+	used, app, err := d.last(ctx)
 	if err != nil {
 		return err
 	}
-	defaults, path := parameters(text), d.group+".bicepparam"
-	before, err := os.ReadFile(path)
+	before, err := os.ReadFile(d.path)
+	there := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	p, first := parameters(strings.ReplaceAll(string(before), "\r\n", "\n")), used == nil
 	switch {
-	case err == nil && d.from != "":
-		return fmt.Errorf("%s exists, and is what counts: leave PARAMS out", path)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case d.restore:
-		return d.write(path, defaults, last)
-	case err != nil && last != nil:
-		return fmt.Errorf("%s is missing: take it from those who made the environment, or write it from their last deployment:\n"+
-			"  make azure GROUP=%s RESTORE=1", path, d.group)
-	}
-	p := parameters(strings.ReplaceAll(string(before), "\r\n", "\n"))
-	if before == nil {
-		if p, err = d.begin(); err != nil {
+	case there && (d.from != "" || d.restore):
+		return fmt.Errorf("%s exists, and is what counts: leave PARAMS and RESTORE out", d.path)
+	case d.restore && first:
+		return fmt.Errorf("%s has no deployment %s", d.group, deploymentName)
+	case !there && !first && !d.restore:
+		return fmt.Errorf("%s is missing: take it from those who made the environment, or write it as their last "+
+			"deployment had it:\n  make azure GROUP=%s RESTORE=1", d.path, d.group)
+	case !there:
+		if p, err = d.begin(used); err != nil {
 			return err
 		}
 	}
-	if p, err = d.complete(ctx, p, defaults, last == nil); err != nil {
+	if p, err = d.complete(ctx, p, first); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"mode": d.mode, "leasePrefix": d.prefix} {
-		if value != "" {
-			p = p.set(name, literal(value))
-		}
-	}
-	if err := os.WriteFile(path, []byte(p), 0o644); err != nil { //nolint:gosec // no secret: a team shares it
+	if err := os.WriteFile(d.path, []byte(p), 0o644); err != nil { //nolint:gosec // no secret: a team shares it
 		return err
 	}
-	if last != nil {
-		if err := d.allowed(ctx, path, p, defaults, last); err != nil {
-			return errors.Join(err, os.WriteFile(path, before, 0o644)) //nolint:gosec // as it was
+	if d.restore {
+		d.say(d.path + " is as the last deployment had it. Look at it, keep it, and run make azure again.")
+		return nil
+	}
+	if !first {
+		if err := d.allowed(ctx, p, used, app); err != nil {
+			return errors.Join(err, os.WriteFile(d.path, before, 0o644)) //nolint:gosec // as it was
 		}
 	}
 	d.say("Deploying takes about six minutes.")
-	var made lastDeployment
+	var made state
 	if err := d.az(ctx, &made, "deployment", "group", "create", "-g", d.group, "-n", deploymentName,
-		"-f", template, "-p", path); err != nil {
+		"-f", bicep, "-p", d.path); err != nil {
 		return err
 	}
-	out, err := made.outputs()
-	if err != nil {
-		return err
-	}
-	d.say(out.next(path, p, defaults))
-	return nil
+	return d.next(p, made)
 }
 
 // az asks az for JSON.
 func (d deployment) az(ctx context.Context, into any, args ...string) error {
-	out, err := d.run(ctx, "az", append(args, "-o", "json")...)
+	out, err := d.run(ctx, program{}, "az", append(args, "-o", "json")...)
 	if err != nil {
 		return err
 	}
@@ -108,122 +121,89 @@ func (d deployment) az(ctx context.Context, into any, args ...string) error {
 	return nil
 }
 
-// last returns the group's last deployment.
-func (d deployment) last(ctx context.Context) (*lastDeployment, error) {
-	var last lastDeployment
-	err := d.az(ctx, &last, "deployment", "group", "show", "-g", d.group, "-n", deploymentName)
-	if err != nil && strings.Contains(err.Error(), "DeploymentNotFound") {
-		return nil, nil //nolint:nilnil // none
+// last returns the parameters of the group's last deployment, nil if it has none, and the app if that has made one.
+func (d deployment) last(ctx context.Context) (used map[string]any, app string, err error) {
+	var last state
+	err = d.az(ctx, &last, "deployment", "group", "show", "-g", d.group, "-n", deploymentName)
+	if err != nil {
+		if strings.Contains(err.Error(), "DeploymentNotFound") {
+			err = nil
+		}
+		return nil, "", err
 	}
-	return &last, err
+	used = map[string]any{}
+	for name, p := range last.Properties.Parameters {
+		if d.defaults.get(name) != "" { // this release has it
+			used[name] = p.Value
+		}
+	}
+	return used, last.Properties.Outputs.App.Value, nil
 }
 
-// used returns its parameters.
-func (l lastDeployment) used() map[string]any {
-	used := map[string]any{}
-	for name, p := range l.Properties.Parameters {
-		used[name] = p.Value
+// begin makes a parameter file, of what a deployment used or of the file that was named.
+func (d deployment) begin(used map[string]any) (parameters, error) {
+	using := "using '" + bicep + "'"
+	if d.from != "" {
+		text, err := os.ReadFile(d.from)
+		lines := strings.TrimRight(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") + "\n"
+		return parameters(regexp.MustCompile(`(?m)^using .*$`).ReplaceAllString(lines, using)), err
 	}
-	return used
-}
-
-// write writes the parameter file of the last deployment.
-func (d deployment) write(path string, defaults parameters, last *lastDeployment) error {
-	if last == nil {
-		return fmt.Errorf("%s has no deployment %s to write %s from", d.group, deploymentName, path)
-	}
-	p := parameters("using '" + template + "'\n\n")
-	used := last.used()
+	p := parameters(using + "\n\n// make azure wrote this file, and reads it: keep it where the team finds it.\n")
 	for _, name := range slices.Sorted(maps.Keys(used)) {
-		if defaults.get(name) != "" { // this release has it
-			p = p.set(name, literal(used[name]))
-		}
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // no secret: a team shares it
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(string(p))
-	d.say(path + " is as the last deployment had it. Look at it, keep it, and run make azure again.")
-	return errors.Join(err, file.Close())
-}
-
-// begin makes a parameter file, from the one that was named if there is one.
-func (d deployment) begin() (parameters, error) {
-	using := "using '" + template + "'"
-	if d.from == "" {
-		return parameters(using + "\n\n// make azure wrote this file, and reads it: keep it where the team finds it.\n"), nil
-	}
-	text, err := os.ReadFile(d.from)
-	if err != nil {
-		return "", err
-	}
-	lines := strings.TrimRight(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") + "\n"
-	return parameters(regexp.MustCompile(`(?m)^using .*$`).ReplaceAllString(lines, using)), nil
-}
-
-// complete writes into the file what would differ with another release of the template, and at the first time what
-// depends on who deploys.
-func (d deployment) complete(ctx context.Context, p, defaults parameters, first bool) (parameters, error) {
-	fix := func(name string, value any) {
-		if p.get(name) == "" {
-			p = p.set(name, literal(value))
-		}
-	}
-	for _, name := range []string{"sysName", "mode"} {
-		fix(name, defaults.text(name))
-	}
-	fix("leasePrefix", p.text("sysName")+"-")
-	newSQL, newCosmos := p.text("sqlServer") == "", p.text("cosmosEndpoint") == ""
-	lacks := newSQL && p.get("sqlAdmin") == "" || newCosmos && p.get("dataContributors") == ""
-	if !first || !lacks {
-		return p, nil
-	}
-	admin, err := d.person(ctx)
-	if err != nil {
-		return "", err
-	}
-	if newSQL {
-		fix("sqlAdmin", admin)
-	}
-	if newCosmos {
-		fix("dataContributors", []any{admin["objectId"]})
+		p = p.set(name, literal(used[name]))
 	}
 	return p, nil
 }
 
-// person returns the group that was named, else who is signed in, as the administrator of a server.
-func (d deployment) person(ctx context.Context) (map[string]any, error) {
-	var found struct{ ID, DisplayName, UserPrincipalName string }
+// complete writes what was asked for into the file; what it lacks that another release of the template might change;
+// and at the first time what depends on who deploys.
+func (d deployment) complete(ctx context.Context, p parameters, first bool) (parameters, error) {
+	fix := func(name, change string, value any) {
+		if change != "" {
+			p = p.set(name, literal(change))
+		} else if p.get(name) == "" {
+			p = p.set(name, literal(value))
+		}
+	}
+	fix("sysName", "", d.defaults.text("sysName"))
+	fix("mode", d.mode, d.defaults.text("mode"))
+	fix("leasePrefix", d.prefix, p.text("sysName")+"-")
+	server := first && p.text("sqlServer") == "" && p.get("sqlAdmin") == ""
+	account := first && p.text("cosmosEndpoint") == "" && p.get("dataContributors") == ""
+	if !server && !account {
+		return p, nil
+	}
+	var who struct{ ID, DisplayName, UserPrincipalName string }
+	ask, kind := []string{"ad", "signed-in-user", "show"}, "User"
 	if d.admins != "" {
-		err := d.az(ctx, &found, "ad", "group", "show", "--group", d.admins)
-		return map[string]any{"name": found.DisplayName, "objectId": found.ID, "type": "Group"}, err
+		ask, kind = []string{"ad", "group", "show", "--group", d.admins}, "Group"
 	}
-	if err := d.az(ctx, &found, "ad", "signed-in-user", "show"); err != nil {
-		return nil, fmt.Errorf("%w\nno person is signed in: make azure ... SQL_ADMIN='name of an Entra group', or sqlAdmin and dataContributors in a file for PARAMS", err)
+	if err := d.az(ctx, &who, ask...); err != nil {
+		return p, fmt.Errorf("%w\nwho administers what is made? Where no person is signed in: SQL_ADMIN='an Entra group'",
+			err)
 	}
-	return map[string]any{"name": found.UserPrincipalName, "objectId": found.ID, "type": "User"}, nil
+	if server {
+		name := cmp.Or(who.UserPrincipalName, who.DisplayName)
+		fix("sqlAdmin", "", map[string]any{"name": name, "objectId": who.ID, "type": kind})
+	}
+	if account {
+		fix("dataContributors", "", []any{who.ID})
+	}
+	return p, nil
 }
 
-// allowed refuses a mode whose leases the other mode has, and asks before the app moves to something else.
-func (d deployment) allowed(ctx context.Context, path string, p, defaults parameters, last *lastDeployment) error {
-	used := last.used()
-	out, err := last.outputs()
-	if err != nil {
-		return err
-	}
-	if out.App != "" { // what the app has counts, if a person has changed that
+// allowed refuses a mode whose leases the other mode has, and asks before the app moves to something else. Where a
+// person has changed the app's settings, these count.
+func (d deployment) allowed(ctx context.Context, p parameters, used map[string]any, app string) error {
+	if app != "" {
 		var settings []struct{ Name, Value string }
-		if err := d.az(ctx, &settings,
-			"functionapp", "config", "appsettings", "list", "-g", d.group, "-n", out.App); err != nil {
+		if err := d.az(ctx, &settings, "functionapp", "config", "appsettings", "list",
+			"-g", d.group, "-n", app); err != nil {
 			return err
 		}
 		for _, s := range settings {
-			switch s.Name {
-			case "MODE":
-				used["mode"] = s.Value
-			case "LEASE_PREFIX":
-				used["leasePrefix"] = s.Value
+			if name := map[string]string{"MODE": "mode", "LEASE_PREFIX": "leasePrefix"}[s.Name]; name != "" {
+				used[name] = s.Value
 			}
 		}
 	}
@@ -232,12 +212,12 @@ func (d deployment) allowed(ctx context.Context, path string, p, defaults parame
 			"With MODE=%s give another prefix, such as LEASE_PREFIX=%s-%[3]s-",
 			p.text("leasePrefix"), used["mode"], p.text("mode"), p.text("sysName"))
 	}
-	changes := p.changes(defaults, used)
+	changes := p.changes(d.defaults, used)
 	if len(changes) == 0 {
 		return nil
 	}
-	if _, err := d.show(ctx, "", "az", "deployment", "group", "what-if", "-g", d.group, "-n", deploymentName,
-		"-f", template, "-p", path); err != nil {
+	if _, err := d.run(ctx, program{shown: true}, "az", "deployment", "group", "what-if", "-g", d.group,
+		"-n", deploymentName, "-f", bicep, "-p", d.path); err != nil {
 		return err
 	}
 	d.say("This changes what the app works on:\n  " + strings.Join(changes, "\n  "))
@@ -247,82 +227,26 @@ func (d deployment) allowed(ctx context.Context, path string, p, defaults parame
 	return nil
 }
 
-// outputs are what the template says of what it made.
-type outputs struct {
-	App, URL, IdentityName, ClientID, PrincipalID, SQLServer, SQLDatabase string
-	CosmosEndpoint, CosmosDatabase                                        string
-	MissingRoles                                                          []struct{ Role, Scope, Principal string }
-}
-
-// outputs reads the outputs; of a deployment that failed there are none.
-func (l lastDeployment) outputs() (o outputs, err error) {
-	var each map[string]struct{ Value json.RawMessage }
-	values := map[string]json.RawMessage{}
-	if len(l.Properties.Outputs) == 0 {
-		return o, nil
-	}
-	if err = json.Unmarshal(l.Properties.Outputs, &each); err == nil {
-		for name, output := range each {
-			values[name] = output.Value
-		}
-		var text []byte
-		if text, err = json.Marshal(values); err == nil {
-			err = json.Unmarshal(text, &o)
-		}
-	}
-	if err != nil {
-		err = fmt.Errorf("the outputs of the deployment: %w", err)
-	}
-	return o, err
-}
-
 // next says what there is now, what others must be asked for, and the lines that come next, filled in.
-func (o outputs) next(path string, p, defaults parameters) string {
-	var b strings.Builder
-	section := func(title string, lines ...string) {
-		fmt.Fprintf(&b, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
+func (d deployment) next(p parameters, made state) error {
+	values := map[string]any{"File": d.path}
+	o := made.Properties.Outputs
+	for name, output := range map[string]struct{ Value string }{
+		"App": o.App, "URL": o.URL, "IdentityName": o.IdentityName, "ClientID": o.ClientID,
+		"PrincipalID": o.PrincipalID, "CosmosDatabase": o.CosmosDatabase,
+		"SQLServer": o.SQLServer, "SQLDatabase": o.SQLDatabase,
+	} {
+		if output.Value == "" {
+			return fmt.Errorf("the deployment has no output %s", name)
+		}
+		values[name] = output.Value
 	}
-	fmt.Fprintf(&b, "%s is there: %s\n%s is needed for the next make azure: keep it where the team finds it.\n",
-		o.App, o.URL, path)
-	for _, r := range o.MissingRoles {
-		section("To those who may assign roles here; how to look at it; how to take it back:",
-			fmt.Sprintf("az role assignment create --role %s --scope %s --assignee-object-id %s "+
-				"--assignee-principal-type ServicePrincipal", r.Role, r.Scope, r.Principal),
-			fmt.Sprintf("az role assignment list --scope %s --query \"[?principalId=='%s'].roleDefinitionName\"",
-				r.Scope, r.Principal),
-			fmt.Sprintf("az role assignment delete --role %s --scope %s --assignee %s", r.Role, r.Scope, r.Principal))
-	}
-	if p.text("cosmosEndpoint") != "" {
-		account, _, _ := strings.Cut(strings.TrimPrefix(o.CosmosEndpoint, "https://"), ".")
-		leases := cmp.Or(p.text("leaseContainer"), defaults.text("leaseContainer"))
-		section("To the owner of the Cosmos DB account, with cosmos.bicep; how to look at it; how to take it back:",
-			fmt.Sprintf("az deployment group create -g OWNERS-GROUP -n sqlwriter-cosmos -f cosmos.bicep -p account=%s "+
-				"database=%s leaseContainer=%s principals='[\"%s\"]'",
-				account, o.CosmosDatabase, leases, o.PrincipalID),
-			fmt.Sprintf("az cosmosdb sql role assignment list -g OWNERS-GROUP -a %s "+
-				"--query \"[?principalId=='%s'].{id:name,scope:scope}\"", account, o.PrincipalID),
-			fmt.Sprintf("az cosmosdb sql role assignment delete -g OWNERS-GROUP -a %s --yes --role-assignment-id ID",
-				account))
-	}
-	user := fmt.Sprintf("--app %s --user %s --client-id %s", o.App, o.IdentityName, o.ClientID)
-	next := []string{"bin/sqlwriterctl migrate up " + user + " --sample-tables --history empty"}
-	if p.text("sqlServer") != "" {
-		section(fmt.Sprintf("To the administrator of %s on %s, what the first line writes; how to look at it; "+
-			"how to take it back:", o.SQLDatabase, o.SQLServer),
-			"bin/sqlwriterctl migrate script "+user+" > handover.sql",
-			fmt.Sprintf("SELECT name FROM sys.database_principals WHERE name = N'%s'", o.IdentityName),
-			fmt.Sprintf("DROP USER [%s]", o.IdentityName))
-		next = nil
-	}
-	next = append(next, "make publish APP="+o.App)
-	if p.text("sqlServer")+p.text("cosmosEndpoint") == "" {
-		next = slices.Concat(next, []string{
-			"bin/sqlwriterctl document submit --app " + o.App + " examples/01-plain-success.json",
-			"bin/sqlwriterctl document why --app " + o.App + " --line 1421549",
-		})
-	} else {
-		next = append(next, "docs/cutover.md from step 2, if another program writes to these tables")
-	}
-	section("Next:", next...)
-	return b.String()
+	values["MissingRoles"], values["TheirServer"] = o.MissingRoles.Value, p.text("sqlServer")
+	account, _, _ := strings.Cut(strings.TrimPrefix(p.text("cosmosEndpoint"), "https://"), ".")
+	values["TheirAccount"] = account
+	values["Leases"] = cmp.Or(p.text("leaseContainer"), d.defaults.text("leaseContainer"))
+	var text strings.Builder
+	err := template.Must(template.New("next").Parse(nextText)).Execute(&text, values)
+	d.say(text.String())
+	return err
 }

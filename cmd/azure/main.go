@@ -25,20 +25,23 @@ import (
 // tool is what the commands have in common.
 type tool struct {
 	say func(line string)
-	// run runs a program and returns its standard output. show prints what the program says as it comes, and returns
-	// all of it. An error of both has the program's words.
-	run  func(ctx context.Context, program string, args ...string) ([]byte, error)
-	show func(ctx context.Context, dir, program string, args ...string) ([]byte, error)
+	// run runs a program and returns its standard output; an error has all that it said.
+	run func(ctx context.Context, how program, name string, args ...string) ([]byte, error)
 	// wait waits between two attempts.
 	wait func(ctx context.Context, d time.Duration) error
 	// ask reports whether a person says yes. Without a terminal nobody does.
 	ask func(question string) bool
 }
 
+// program is how a program runs: in a folder, and seen by the person while it does.
+type program struct {
+	dir   string
+	shown bool
+}
+
 func main() {
-	t := tool{say: func(line string) { fmt.Println(line) }, run: run, show: show, wait: wait, ask: ask}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := t.command(ctx, os.Args[1:])
+	err := tool{say: func(line string) { fmt.Println(line) }, run: run, wait: wait, ask: ask}.command(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -50,54 +53,44 @@ func main() {
 func (t tool) command(ctx context.Context, args []string) error {
 	name := strings.Join(args[:min(1, len(args))], "")
 	flags := flag.NewFlagSet("azure "+name, flag.ExitOnError)
-	var command func(context.Context) error
-	switch name {
-	case "deploy":
-		d := deployment{tool: t}
+	d, p := deployment{tool: t}, publication{check: check{tool: t, source: "."}}
+	if name == "deploy" {
 		flags.StringVar(&d.group, "group", "", "the resource group")
 		flags.StringVar(&d.from, "params", "", "parameters that the group's file begins with, at the first time")
 		flags.StringVar(&d.mode, "mode", "", "live or shadow, if it shall change")
 		flags.StringVar(&d.prefix, "lease-prefix", "", "prefix of the leases, if it shall change")
 		flags.StringVar(&d.admins, "sql-admin", "", "Entra group that administers a server that is made")
 		flags.BoolVar(&d.yes, "yes", false, "what would change was looked at")
-		flags.BoolVar(&d.restore, "restore", false, "write the parameter file as the last deployment had it, and do no more")
-		command = d.deploy
-	case "publish":
-		p := publication{check: check{tool: t, source: "."}}
+		flags.BoolVar(&d.restore, "restore", false, "write the parameter file of the last deployment, and do no more")
+	} else {
 		flags.StringVar(&p.app, "app", "", "the function app")
-		flags.StringVar(&p.migrated, "migrated", "", "the set of procedures that the database has, where it cannot be asked")
-		command = p.publish
-	case "check":
-		c := check{tool: t}
-		flags.StringVar(&c.app, "app", "", "the function app's name")
-		flags.StringVar(&c.source, "source", ".", "the repository's root")
-		command = c.check
-	default:
-		return errors.New("azure deploy, azure publish or azure check")
+		flags.StringVar(&p.migrated, "migrated", "", "procedures of the database, where it cannot be asked")
 	}
-	if err := flags.Parse(args[1:]); err != nil {
+	if err := flags.Parse(args[min(1, len(args)):]); err != nil {
 		return err
 	}
-	return command(ctx)
-}
-
-func run(ctx context.Context, program string, args ...string) ([]byte, error) {
-	out, err := exec.CommandContext(ctx, program, args...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil, explained(fmt.Errorf("%s: %w\n%s%s", program, err, out, exit.Stderr))
+	switch name {
+	case "deploy":
+		return d.deploy(ctx)
+	case "publish":
+		return p.publish(ctx)
+	case "check":
+		return p.check.check(ctx)
 	}
-	return out, explained(err)
+	return errors.New("azure deploy, azure publish or azure check")
 }
 
-func show(ctx context.Context, dir, program string, args ...string) ([]byte, error) {
-	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, io.MultiWriter(os.Stdout, &said), io.MultiWriter(os.Stderr, &said)
+func run(ctx context.Context, how program, name string, args ...string) ([]byte, error) {
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = how.dir, io.MultiWriter(&out, &said), &said
+	if how.shown {
+		cmd.Stdout, cmd.Stderr = io.MultiWriter(os.Stdout, cmd.Stdout), io.MultiWriter(os.Stderr, &said)
+	}
 	if err := cmd.Run(); err != nil {
-		return said.Bytes(), explained(fmt.Errorf("%s: %w\n%s", program, err, said.Bytes()))
+		return nil, explained(fmt.Errorf("%s: %w\n%s", name, err, &said))
 	}
-	return said.Bytes(), nil
+	return out.Bytes(), nil
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -119,40 +112,26 @@ func ask(question string) bool {
 }
 
 // refusals are what az and func refuse for a reason that one command ends.
-var refusals = []struct{ says, advice string }{ //nolint:gochecknoglobals // a table
-	{
-		`"az": executable file not found`,
-		"az, the Azure CLI, is not on the PATH: https://learn.microsoft.com/cli/azure/install-azure-cli",
-	},
-	{
-		`"func": executable file not found`,
-		"func is not on the PATH: npm install -g azure-functions-core-tools@4",
-	},
-	{`'?az login'?`, "nobody is signed in: az login"},
-	{`ResourceGroupNotFound`, "the resource group does not exist: az group create -n GROUP -l LOCATION"},
-	{
-		`not registered to use namespace '([\w.]+)'`,
-		"the subscription has not registered a provider. Who may do that: az provider register --namespace $1 --wait",
-	},
+var refusals = [][2]string{ //nolint:gochecknoglobals // a table
+	{`"az": executable file not found`, "az, the Azure CLI: https://learn.microsoft.com/cli/azure/install-azure-cli"},
+	{`"func": executable file not found`, "func, the Core Tools: npm install -g azure-functions-core-tools@4"},
+	{`'az login'`, "nobody is signed in: az login"},
+	{`ResourceGroupNotFound`, "the resource group is not there: az group create -n GROUP -l LOCATION"},
+	{`not registered to use namespace '([\w.]+)'`, "who may register providers: az provider register --namespace $1 --wait"},
 	{
 		`download Bicep CLI|latest Bicep version|Bicep versions|"bicep" executable`,
-		"az cannot download its Bicep. With a bicep of your own on the PATH: az config set bicep.use_binary_from_path=true",
+		"az cannot get its Bicep: put one on the PATH, and az config set bicep.use_binary_from_path=true",
 	},
-	{
-		`roleAssignments/write`,
-		"you may not assign roles: write `param assignRoles = false` into the parameter file, and send the commands that are printed then",
-	},
+	{`roleAssignments/write`, "you may not assign roles: with `param assignRoles = false` in the parameter file " +
+		"make azure prints what others must do"},
 }
 
 // explained adds to an error what ends it.
 func explained(err error) error {
 	for _, r := range refusals {
-		if err == nil {
-			break
-		}
-		pattern := regexp.MustCompile(r.says)
+		pattern := regexp.MustCompile(r[0])
 		if m := pattern.FindStringSubmatchIndex(err.Error()); m != nil {
-			return fmt.Errorf("%w\n%s", err, pattern.ExpandString(nil, r.advice, err.Error(), m))
+			return fmt.Errorf("%w\n%s", err, pattern.ExpandString(nil, r[1], err.Error(), m))
 		}
 	}
 	return err

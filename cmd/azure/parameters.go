@@ -7,7 +7,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -47,33 +46,23 @@ func (p parameters) text(name string) string {
 
 // literal writes a value of JSON as Bicep does.
 func literal(value any) string {
+	var parts []string
 	switch v := value.(type) {
 	case string:
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, `${`, `\${`).Replace(v) + "'"
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:
-		return inside("[", v, literal, "]")
+		for _, one := range v {
+			parts = append(parts, literal(one))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
 	case map[string]any:
-		return inside("{", slices.Sorted(maps.Keys(v)), func(key string) string {
-			return literal(key) + ": " + literal(v[key])
-		}, "}")
-	default: // true, false, null
-		text, _ := json.Marshal(value) //nolint:errchkjson // it came from JSON
-		return string(text)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, literal(key)+": "+literal(v[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
 	}
-}
-
-// inside writes the parts of a list or an object, one a line.
-func inside[T any](begin string, parts []T, write func(T) string, end string) string {
-	text := begin
-	for _, part := range parts {
-		text += "\n  " + strings.ReplaceAll(write(part), "\n", "\n  ")
-	}
-	if len(parts) > 0 {
-		text += "\n"
-	}
-	return text + end
+	text, _ := json.Marshal(value) //nolint:errchkjson // a number, true, false or null of JSON
+	return string(text)
 }
 
 // guarded are the parameters whose change moves the app to other documents, other rows or another mode.
@@ -82,13 +71,13 @@ const guarded = "mode leasePrefix sysName cosmosEndpoint cosmosDatabase cosmosCo
 
 // changes lists which guarded parameters differ from those in use. What neither names has the template's default.
 func (p parameters) changes(template parameters, used map[string]any) (list []string) {
-	same := func(literal string) string { return strings.Join(strings.Fields(literal), "") }
+	plain := strings.NewReplacer(" ", "", "\n", "", ",", "") // a list may have its parts on lines
 	for name := range strings.FieldsSeq(guarded) {
 		was, want := template.get(name), cmp.Or(p.get(name), template.get(name))
 		if value, known := used[name]; known {
 			was = literal(value)
 		}
-		if same(was) != same(want) {
+		if plain.Replace(was) != plain.Replace(want) {
 			list = append(list, fmt.Sprintf("%s: %s becomes %s", name, was, want))
 		}
 	}

@@ -28,20 +28,21 @@ func (p publication) publish(ctx context.Context) error {
 	if err := p.due(ctx); err != nil {
 		return err
 	}
-	if _, err := p.show(ctx, "", "go", "run", "./cmd/stage",
+	if _, err := p.run(ctx, program{shown: true}, "go", "run", "./cmd/stage",
 		"-goos", "linux", "-goarch", "amd64", "-publish"); err != nil {
 		return err
 	}
 	forbidden := regexp.MustCompile(`\b403\b`)
 	for waited := time.Duration(0); ; waited += again {
-		said, err := p.show(ctx, ".stage", "func", "azure", "functionapp", "publish", p.app, "--custom", "--no-build")
+		_, err := p.run(ctx, program{dir: ".stage", shown: true},
+			"func", "azure", "functionapp", "publish", p.app, "--custom", "--no-build")
 		if err == nil {
 			break
 		}
-		if !forbidden.Match(said) || waited >= rolesWithin {
+		if !forbidden.MatchString(err.Error()) || waited >= rolesWithin {
 			return err
 		}
-		p.say("The app's identity may not store the package yet: roles are in force some minutes after they were given. Trying again.")
+		p.say("The app's identity may not store the package yet: a role is in force after some minutes. Trying again.")
 		if err := p.wait(ctx, again); err != nil {
 			return err
 		}
@@ -51,31 +52,32 @@ func (p publication) publish(ctx context.Context) error {
 
 // due is an error if the database lacks what this build calls, or nobody can tell.
 func (p publication) due(ctx context.Context) error {
-	const ctl = "bin/sqlwriterctl"
 	from := []string{"--app", p.app}
 	if os.Getenv("SQL_CONNECTION") != "" { // with its SQL_SCHEMA and MAPPING
 		from = nil
 	}
 	if p.migrated == "" {
-		_, err := p.run(ctx, ctl, append([]string{"migrate", "status"}, from...)...)
+		_, err := p.run(ctx, program{}, "bin/sqlwriterctl", append([]string{"migrate", "status"}, from...)...)
 		if err == nil {
 			p.say("migrate up is not due: the database has what this build calls")
 			return nil
 		}
 		p.say(err.Error())
 	}
-	script, err := p.run(ctx, ctl, append([]string{"migrate", "script", "--engine", "sqlserver"}, from...)...)
+	script, err := p.run(ctx, program{}, "bin/sqlwriterctl",
+		append([]string{"migrate", "script", "--engine", "sqlserver"}, from...)...)
 	if err != nil {
 		return err
 	}
 	set := regexp.MustCompile(`@hash varchar\(12\) = '(\w+)'`).FindSubmatch(script)
-	if set == nil {
+	switch {
+	case set == nil:
 		return errors.New("migrate script names no set of procedures")
-	}
-	if p.migrated == string(set[1]) {
+	case p.migrated == string(set[1]):
 		return nil
 	}
-	return fmt.Errorf("nothing was published: migrate up is due, or the database cannot be asked from here. This build calls the procedures %s.\n"+
+	return fmt.Errorf("nothing was published: migrate up is due, or the database cannot be asked from here.\n"+
 		"  bin/sqlwriterctl migrate up --app %s\n"+
-		"Where another person ran the script of this build, which ends with that name: make publish APP=%[2]s MIGRATED=%[1]s", set[1], p.app)
+		"This build calls the procedures %s. Where another person ran its script: make publish APP=%[1]s MIGRATED=%[2]s",
+		p.app, set[1])
 }
