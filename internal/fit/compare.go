@@ -54,13 +54,30 @@ func (c *check) table(ctx context.Context, table invoice.Table, columns []Column
 			t.column(i, column)
 		}
 	}
-	for _, has := range columns {
-		if has.Fed && table == invoice.Tracking && !slices.ContainsFunc(fed, has.is) { // IVCE_DTL is only updated
-			c.find(Wrong, string(table)+"."+has.Name,
-				"%s NOT NULL, which nothing feeds: no row can be inserted. Feed it by the mapping, or give it a default", has.Type)
+	for place, has := range columns {
+		if table == invoice.Tracking && !slices.ContainsFunc(fed, has.is) { // in IVCE_DTL no row is inserted
+			t.unfed(place, has)
 		}
 	}
 	return nil
+}
+
+// unfed reports a column of rows that are inserted without it.
+func (t *tableCheck) unfed(place int, has Column) {
+	with := 0
+	for _, row := range t.rows {
+		if row[place] != nil {
+			with++
+		}
+	}
+	where := string(t.table) + "." + has.Name
+	switch {
+	case has.Fed:
+		t.find(Wrong, where, "%s NOT NULL, which nothing feeds: no row can be inserted. Feed it by the mapping, or give it a default",
+			has.Type)
+	case most(with, len(t.rows)):
+		t.find(Look, where, "nothing feeds it, and %d of %d rows have a value: new rows will not", with, len(t.rows))
+	}
 }
 
 func (c Column) is(name string) bool { return strings.EqualFold(c.Name, name) }

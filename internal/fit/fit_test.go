@@ -205,6 +205,17 @@ func TestWhatRowsSayOfAColumn(t *testing.T) {
 	}
 }
 
+// What the old writer wrote into a column that the mapping does not know is missed in new rows.
+func TestAColumnThatNothingFeeds(t *testing.T) {
+	w := newWorld(40, mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		for _, table := range tables {
+			table.Columns = append(table.Columns, mapping.Entry{"name": "MORE", "value": "AI", "type": "text(10)"})
+		}
+	}), as)
+	require.Equal(t, []string{"look: nothing feeds it, and 40 of 40 rows have a value: new rows will not"},
+		of(w.check(t, nil), "MORE"), "of IVCE_TRKG_MSTR: in IVCE_DTL no row is inserted")
+}
+
 // A line holds the newest result: an older document that names it says nothing about its row.
 func TestOnlyTheNewestResultOfALineIsCompared(t *testing.T) {
 	w := newWorld(40, invoice.DefaultMapping(), as)
