@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,12 +32,15 @@ func (c *columnCheckCommand) Run(ctx context.Context, a *app) error {
 	}
 	says := fmt.Errorf("%d wrong, %d to look at", report.Count(fit.Wrong), report.Count(fit.Look))
 	switch {
-	case report.Count(fit.Wrong) > 0:
-		return advised(says, "`sqlwriterctl column draft > mapping.draft.json` writes what this suggests; edit it, name it by MAPPING, and check again")
-	case report.Count(fit.Look) > 0:
-		return &attentionError{says}
+	case report.Count(fit.Wrong)+report.Count(fit.Look) == 0:
+		return nil
+	case report.Count(fit.Wrong) == 0:
+		says = &attentionError{says}
 	}
-	return nil
+	if slices.ContainsFunc(report.Findings, report.Mends) {
+		return advised(says, "`sqlwriterctl column draft > mapping.draft.json` mends what can be told; edit it, and check it by MAPPING=mapping.draft.json")
+	}
+	return advised(says, "a person decides what is left (docs/cutover.md)")
 }
 
 type columnDraftCommand struct{}
@@ -58,8 +62,11 @@ func (c *columnDraftCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	for _, f := range report.Findings {
-		if f.Level != fit.Note {
-			a.notef("%s: %s: %s", f.Level, f.Where, f.Says)
+		switch {
+		case report.Mends(f):
+			a.notef("mended: %s: %s", f.Where, f.Says)
+		case f.Level != fit.Note:
+			a.notef("left to you: %s: %s", f.Where, f.Says)
 		}
 	}
 	_, err = a.stdout.Write(draft)
@@ -108,7 +115,7 @@ func printFit(a *app, r *fit.Report) error {
 	for _, c := range r.Columns {
 		columns = append(columns, []string{
 			string(c.Table), c.Column, c.From, share(c.There, c.Documents), share(c.Fits, c.There),
-			fmt.Sprintf("%d of %d", c.Same, c.Rows),
+			orDash(strings.TrimPrefix(fmt.Sprintf("%d of %d", c.Same, c.Rows), "0 of 0")),
 		})
 	}
 	findings := [][]string{{"FINDING", "WHERE", "SAYS"}}

@@ -127,6 +127,10 @@ func documentRows() []fault.Row {
 		{
 			Code: CodeIDTwice, Kind: fault.Document, Source: "docs/requirements.md R10",
 			Reason: "several documents have this id, each under another partition key: none of them is written until one is left",
+			Own: fault.Consequence{
+				Spends: fault.OneRetry,
+				Next:   "after 2 to 32 min, then once an hour; it is never given up. Delete all but one: `sqlwriterctl document why ID` names the keys",
+			},
 		},
 		{
 			Code: "row", Kind: infra, Reason: "the answer to a search has a malformed document", Source: "ours",

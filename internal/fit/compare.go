@@ -76,7 +76,8 @@ func (t *tableCheck) unfed(place int, has Column) {
 		t.find(Wrong, where, "%s NOT NULL, which nothing feeds: no row can be inserted. Feed it by the mapping, or give it a default",
 			has.Type)
 	case most(with, len(t.rows)):
-		t.find(Look, where, "nothing feeds it, and %d of %d rows have a value: new rows will not", with, len(t.rows))
+		t.find(Look, where, "%s, nothing feeds it, and %d of %d rows have a value: new rows will not, unless the mapping has it",
+			has.Type, with, len(t.rows))
 	}
 }
 
@@ -105,7 +106,7 @@ func (t *tableCheck) read(ctx context.Context) (string, error) {
 		}
 		if most(len(t.rows), t.Lines) && len(t.rows) >= leastValues {
 			t.find(Wrong, where, "the key is another column: %s has %d of %d lines", other.Name, len(t.rows), t.Lines)
-			t.mends.of(t.table, "").name = other.Name
+			t.mends.of(t.table, name).name = other.Name
 			return other.Name, nil
 		}
 		clear(t.rows)
@@ -140,26 +141,30 @@ type evidence struct {
 	// does from UTC. letters are what documents and rows have for a flag.
 	emptied, times, hours, zone int
 	letters                     map[[2]string]bool
+	// refused are the codes of the rules that refuse a document.
+	refused map[string]bool
 }
 
 // column compares column i of the mapping.
 func (t *tableCheck) column(i int, c invoice.Column) {
 	e := evidence{
 		Compared: Compared{Table: t.table, Column: c.Name, From: c.From(), Documents: len(t.all)},
-		letters:  map[[2]string]bool{},
+		letters:  map[[2]string]bool{}, refused: map[string]bool{},
 	}
 	for _, d := range t.all {
 		if len(c.Paths) > 0 && !slices.ContainsFunc(c.Paths, func(path string) bool { return d.members[path] != nil }) {
 			continue
 		}
 		e.There++
-		if fits(d, c) {
+		if code := refusal(d, c); code != "" {
+			e.refused[code] = true
+		} else {
 			e.Fits++
 		}
 	}
 	place := t.place(c.Name)
 	for line, row := range t.rows {
-		if d := t.lines[line]; place >= 0 && fits(d, c) {
+		if d := t.lines[line]; place >= 0 && refusal(d, c) == "" {
 			e.compare(t.Reader.Mapping.RowValues(d.Values, d.Main, line)[i], row[place], c, t.Zone)
 		}
 	}
@@ -167,14 +172,21 @@ func (t *tableCheck) column(i int, c invoice.Column) {
 	t.judge(i, c, place, e)
 }
 
-// fits reports whether the rules take a document's value. Columns of one member may have several lengths.
-func fits(d *sampled, c invoice.Column) bool {
+// refusal is the code of the rule that refuses a document's value; empty if none does. Columns of one member may have
+// several lengths.
+func refusal(d *sampled, c invoice.Column) string {
 	var problem *invoice.Invalid
-	return !errors.As(d.Problem, &problem) || !slices.ContainsFunc(problem.Fields, func(f invoice.FieldError) bool {
+	if !errors.As(d.Problem, &problem) {
+		return ""
+	}
+	for _, f := range problem.Fields {
 		var text string
 		_ = json.Unmarshal(d.members[f.Path], &text) // what is no text has another code
-		return c.Reads(f.Path) && (f.Code != "too_long" || len(utf16.Encode([]rune(text))) > c.Max)
-	})
+		if c.Reads(f.Path) && (f.Code != "too_long" || len(utf16.Encode([]rune(text))) > c.Max) {
+			return "validation." + f.Code
+		}
+	}
+	return ""
 }
 
 // compare compares what would be written with what a row has.
@@ -221,18 +233,21 @@ func (t *tableCheck) judge(i int, c invoice.Column, place int, e evidence) {
 		mend.gone = mend.name == ""
 		return
 	}
-	refusal, takes := t.columns[place].Refuses(c)
-	if mend.kind = takes; refusal != "" {
-		say(Wrong, "%s", refusal)
+	says, takes := t.columns[place].Refuses(c)
+	if mend.kind = takes; says != "" {
+		say(Wrong, "%s", says)
 	}
 	if n := e.There - e.Fits; n > 0 {
-		say(Look, "%d of %d documents have a value that the rules refuse: they would fail", n, e.There)
+		say(Look, "%d of %d documents would fail, because the rules refuse their value: %s", n, e.There,
+			strings.Join(slices.Sorted(maps.Keys(e.refused)), ", "))
 	}
 	differ := fmt.Sprintf("%d of %d rows differ", e.Rows-e.Same, e.Rows)
 	switch {
 	case e.Rows == 0 && e.There == 0 && len(t.all) > 0:
 		say(Look, "no document has %s, and no row tells what it holds", e.From)
-	case e.Rows == 0 || most(e.Same, e.Rows):
+	case e.Rows == 0:
+	case most(e.Same, e.Rows):
+		mend.known = e.Same >= leastValues
 	case e.Rows < leastValues:
 		say(Look, "%s: too few to tell from which member they are", differ)
 	case c.Status:
@@ -243,8 +258,8 @@ func (t *tableCheck) judge(i int, c invoice.Column, place int, e evidence) {
 	case most(e.hours, e.times):
 		say(Wrong, "%s by whole hours: they have local times of another zone than TIME_ZONE", differ)
 	case c.Kind == invoice.Flag && e.twoOtherLetters():
-		say(Wrong, "%s: they have two other texts for yes and no than %s and %s: type flag(YES,NO) names them", differ,
-			c.Flags[0], c.Flags[1])
+		say(Wrong, "%s: they have two other texts for yes and no than %s and %s. Ask which, and name both in the type: flag(...)",
+			differ, c.Flags[0], c.Flags[1])
 	default:
 		if most(e.emptied, e.Rows-e.Same) {
 			differ = fmt.Sprintf("would empty %d rows", e.emptied)

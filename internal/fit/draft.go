@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"sqlwriter/internal/invoice"
 )
@@ -11,11 +12,11 @@ import (
 // mend is what a finding suggests for a column of a mapping's file. Empty members change nothing.
 type mend struct {
 	name, from, kind string
-	// keep leaves what the row has, gone takes the column out of the file.
-	keep, gone bool
+	// keep leaves what the row has, gone takes the column out of the file; known: rows have shown it.
+	keep, gone, known bool
 }
 
-// mends are by table and column; "" is the key.
+// mends are by table and column, or key.
 type mends map[[2]string]*mend
 
 func (m mends) of(table invoice.Table, column string) *mend {
@@ -40,7 +41,7 @@ func (r *Report) Draft(file []byte) ([]byte, error) {
 	separator := "{\n"
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		t := tables[table]
-		replace(&t.Key, r.mends.of(table, "").name)
+		replace(&t.Key, r.mends.of(table, t.Key).name)
 		fmt.Fprintf(&b, "%s  %q: {\n    \"key\": %q,\n    \"columns\": [", separator, table, t.Key)
 		separator = "\n"
 		for _, c := range t.Columns {
@@ -51,7 +52,10 @@ func (r *Report) Draft(file []byte) ([]byte, error) {
 			replace(&c.Name, m.name)
 			replace(&c.Type, m.kind)
 			if m.from != "" {
-				c.From, c.Assumed = []string{m.from}, ""
+				c.From = []string{m.from}
+			}
+			if m.known || m.from+m.name != "" {
+				c.Assumed = ""
 			}
 			if m.keep {
 				c.Missing = "keep"
@@ -67,6 +71,14 @@ func (r *Report) Draft(file []byte) ([]byte, error) {
 	}
 	b.WriteString("\n}\n")
 	return b.Bytes(), nil
+}
+
+// Mends reports whether the draft mends what a finding says.
+func (r *Report) Mends(f Finding) bool {
+	table, column, _ := strings.Cut(f.Where, ".")
+	m := *r.mends.of(invoice.Table(table), column)
+	m.known = false
+	return m != mend{}
 }
 
 func replace(text *string, by string) {

@@ -92,7 +92,7 @@ func newWorld(n int, truth *invoice.Mapping, set func(i int, table invoice.Table
 		at := now.AddDate(0, 0, -i)
 		text := fmt.Sprintf(`{"id":"%s-%d","_ts":%d,"_rid":"r%[2]d","request_details":{"sys_name":"web"},
 			"invoice_details_from_rpa":{"IVCE_DTL_UID":%[4]d},"sql_writer":{"status":"committed"},
-			"process_output":{"manufacturer_name":"secret %[2]d","invoice_line_status":"RC-AI","part_number":"P%[2]d",
+			"process_output":{"manufacturer_name":"secret %[2]d","invoice_line_status":"RC-AI","part_number":"P%[2]d","padded":"00%[2]d",
 			"processing_started_at":%[5]q}}`, at.Format("2006-01-02 15:04:05.000000-07:00"), i, at.Unix(), 1000+i, at.Format(time.RFC3339))
 		w.add(text, i, set)
 	}
@@ -197,6 +197,21 @@ func TestWhatRowsSayOfAColumn(t *testing.T) {
 		"a member and its column are absent everywhere": {
 			40, as, "DTL.UPC_CD", []string{"look: no document has process_output.upc, and no row tells what it holds"},
 		},
+		"a char column pads its texts": {
+			40, func(_ int, _ invoice.Table, row map[string]any) {
+				if text, ok := row["CLN_MFR_PRT_NUM"].(string); ok {
+					row["CLN_MFR_PRT_NUM"] = text + "  "
+				}
+			}, "CLN_MFR_PRT_NUM", nil,
+		},
+		"a code of digits has lost its zeros": {
+			40, func(i int, table invoice.Table, row map[string]any) {
+				if table == invoice.Detail {
+					row["UPC_CD"] = fmt.Sprint(i)
+				}
+			}, "DTL.UPC_CD",
+			[]string{"wrong: would empty 40 rows, and no member equals them: name the member, or take the column out"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(c.rows, invoice.DefaultMapping(), c.set)
@@ -212,8 +227,38 @@ func TestAColumnThatNothingFeeds(t *testing.T) {
 			table.Columns = append(table.Columns, mapping.Entry{"name": "MORE", "value": "AI", "type": "text(10)"})
 		}
 	}), as)
-	require.Equal(t, []string{"look: nothing feeds it, and 40 of 40 rows have a value: new rows will not"},
+	require.Equal(t, []string{"look: its type, nothing feeds it, and 40 of 40 rows have a value: new rows will not, unless the mapping has it"},
 		of(w.check(t, nil), "MORE"), "of IVCE_TRKG_MSTR: in IVCE_DTL no row is inserted")
+}
+
+// The other way round: the mapping writes local times, and the rows have UTC.
+func TestRowsHaveUTCWhereTheMappingIsLocal(t *testing.T) {
+	local := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Tracking].Column("PRCS_STRT_TS")["type"] = "time(zone)"
+	})
+	r := newWorld(60, invoice.DefaultMapping(), as).check(t, local)
+	require.Equal(t, []string{"wrong: 60 of 60 rows differ by the hours between UTC and TIME_ZONE: the type is time"},
+		of(r, "PRCS_STRT_TS"))
+}
+
+// The status cannot be mapped away: a draft without it would be refused.
+func TestADraftKeepsTheStatus(t *testing.T) {
+	w := newWorld(40, mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Column("IVCE_LNE_STAT")["name"] = "LINE_STATUS"
+	}), as)
+	r := w.check(t, nil)
+	require.Equal(t, []string{"wrong: no such column; which one has its values cannot tell: fewer than 20 that differ"},
+		of(r, "DTL.IVCE_LNE_STAT"))
+	require.Contains(t, mended(t, w, r), `{"name":"IVCE_LNE_STAT"`)
+}
+
+// A document that comes twice while its partition is divided is one.
+func TestADocumentThatComesTwiceIsOne(t *testing.T) {
+	w := newWorld(30, invoice.DefaultMapping(), as)
+	w.pages = append(w.pages, w.pages[0])
+	r := w.check(t, nil)
+	require.Equal(t, 30, r.Committed)
+	require.Empty(t, of(r, "container"))
 }
 
 // A line holds the newest result: an older document that names it says nothing about its row.
@@ -252,16 +297,35 @@ func TestTheSampleIsTheNewestAndHasABound(t *testing.T) {
 	}
 }
 
+func mended(t *testing.T, w *world, r *fit.Report) string {
+	t.Helper()
+	draft, err := r.Draft(invoice.DefaultFile())
+	require.NoError(t, err)
+	require.Equal(t, w.truth.Key(invoice.Detail), mapping.Read(draft).Key(invoice.Detail))
+	return string(draft)
+}
+
 // A draft is a mapping, and has every member that the file has.
 func TestADraftKeepsTheFile(t *testing.T) {
 	w := newWorld(40, mapping.Renamed(), as)
 	r := w.check(t, nil)
 	require.Equal(t, []string{"wrong: no such column: REQUEST_TIME equals (request_time) in 40 of 40 rows"},
 		of(r, "RQST_TS"))
-	draft, err := newWorld(40, invoice.DefaultMapping(), as).check(t, nil).Draft(invoice.DefaultFile())
+	require.Contains(t, mended(t, w, r), `{"name":"REQUEST_TIME"`)
+	draft, err := newWorld(0, invoice.DefaultMapping(), as).check(t, nil).Draft(invoice.DefaultFile())
 	require.NoError(t, err)
 	require.JSONEq(t, string(invoice.DefaultFile()), string(draft))
-	require.Equal(t, invoice.DefaultMapping().Version(), mapping.Read(draft).Version())
+
+	w = newWorld(40, invoice.DefaultMapping(), func(i int, _ invoice.Table, row map[string]any) {
+		row["UPC_CD"] = fmt.Sprint("x", i)
+	})
+	draft = []byte(mended(t, w, w.check(t, nil)))
+	require.Contains(t, string(draft), `{"name":"UPC_CD","from":"process_output.upc","type":"text(20)","missing":"keep"`,
+		"rows have a value, and no document")
+	require.Contains(t, string(draft), `{"name":"RQST_TS","line":"request_time","meaning":"time of the request, from the document's id"}`,
+		"what rows have shown is not assumed any more")
+	require.Contains(t, of(w.check(t, mapping.Read(draft)), "DTL.UPC_CD")[0], "look: no document has process_output.upc",
+		"what a column keeps is not compared")
 	_, err = r.Draft([]byte("[]"))
 	require.Error(t, err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ const (
 	mostCharge    = 2000 // request units
 	pageSize      = 25
 	atOnce        = 100 // ids, or rows
+	shownIDs      = 5
 )
 
 // container is where findings about documents are.
@@ -159,7 +161,7 @@ func textOf(object json.RawMessage, name string) (text string) {
 // twins reports ids that several documents have, under different partition keys.
 func (c *check) twins(ctx context.Context, ids []string) error {
 	documents := map[string]map[string]bool{} // by id and _rid
-	twice := 0
+	var twice []string
 	for chunk := range slices.Chunk(ids, atOnce) {
 		q := commit.Query{IDs: chunk, Members: []string{"id", "_rid"}, Size: commit.MaxPage}
 		if err := c.each(ctx, q, func(raw json.RawMessage) bool {
@@ -168,16 +170,16 @@ func (c *check) twins(ctx context.Context, ids []string) error {
 				documents[id] = map[string]bool{}
 			}
 			if documents[id][textOf(raw, "_rid")] = true; len(documents[id]) == 2 {
-				twice++
+				twice = append(twice, strconv.Quote(id))
 			}
 			return true
 		}); err != nil {
 			return err
 		}
 	}
-	if twice > 0 {
-		c.find(Wrong, container, "%d ids are there twice, under different partition keys: delete all but one document of each (id_twice)",
-			twice)
+	if n := len(twice); n > 0 {
+		c.find(Wrong, container, "several documents have one id, under different partition keys: %s. Delete all but one of each (id_twice)",
+			strings.Join(twice[:min(n, shownIDs)], ", ")+strings.Repeat(", ...", min(1, n/(shownIDs+1))))
 	}
 	return nil
 }
