@@ -22,8 +22,10 @@ var pageFlag = flag.String("page", "", "measure in earnest, and write the sectio
 type engine struct {
 	// name has the version; remark is what a reader must know of the engine's figures.
 	name, remark string
-	db           *sql.DB
-	ledger       string
+	// dsn is a server's.
+	dsn    string
+	db     *sql.DB
+	ledger string
 	// distances are what is measured; a file has none.
 	distances []time.Duration
 	file      bool

@@ -18,26 +18,7 @@ import (
 // connections takes parts at once.
 func oursWays(sink commit.Sink, connections int, count func(requests int)) []way {
 	write := func(bad, partsAtOnce int) func(ctx context.Context, docs []doc) error {
-		committer := commit.NewCommit(container{}, sink,
-			commit.Options{SysName: "web", Log: zerolog.Nop(), PartsAtOnce: partsAtOnce})
-		return func(ctx context.Context, docs []doc) error {
-			batch := commit.Delivery{Received: time.Now()}
-			for _, d := range docs {
-				batch.Documents = append(batch.Documents, d.raw)
-			}
-			report, err := committer.Run(ctx, batch)
-			if err != nil {
-				return err
-			}
-			count(report.SQLRequests)
-			good := len(docs) - bad
-			if report.Outcomes["applied"] != good || report.Outcomes["retry_scheduled"] != bad ||
-				report.Writes != len(docs) {
-				return fmt.Errorf(
-					"expected %d applied and %d to be tried again, all of them recorded, found %+v", good, bad, report)
-			}
-			return nil
-		}
+		return ours(sink, bad, partsAtOnce, count)
 	}
 	ways := []way{
 		{name: ours1, call: 1, write: write(0, 1)},
@@ -48,6 +29,32 @@ func oursWays(sink commit.Sink, connections int, count func(requests int)) []way
 		ways = append(ways, way{name: oursBad4, call: 100, oneBad: true, write: write(1, connections)})
 	}
 	return ways
+}
+
+// ours writes a batch in which so many documents are bad.
+func ours(
+	sink commit.Sink, bad, partsAtOnce int, count func(requests int),
+) func(ctx context.Context, docs []doc) error {
+	committer := commit.NewCommit(container{}, sink,
+		commit.Options{SysName: "web", Log: zerolog.Nop(), PartsAtOnce: partsAtOnce})
+	return func(ctx context.Context, docs []doc) error {
+		batch := commit.Delivery{Received: time.Now()}
+		for _, d := range docs {
+			batch.Documents = append(batch.Documents, d.raw)
+		}
+		report, err := committer.Run(ctx, batch)
+		if err != nil {
+			return err
+		}
+		count(report.SQLRequests)
+		good := len(docs) - bad
+		if report.Outcomes["applied"] != good || report.Outcomes["retry_scheduled"] != bad ||
+			report.Writes != len(docs) {
+			return fmt.Errorf(
+				"expected %d applied and %d to be tried again, all of them recorded, found %+v", good, bad, report)
+		}
+		return nil
+	}
 }
 
 // container takes what is recorded in the time that writing it as JSON needs: what is measured beside SQL is our own

@@ -23,7 +23,7 @@ import (
 func newServer(t testing.TB) *engine {
 	t.Helper()
 	ctx, dsn := context.Background(), sqlservertest.NewDatabase(t)
-	store := openStore(t, dsn)
+	store := openStore(t, dsn, false)
 	require.NoError(t, store.Migrate(ctx))
 	require.NoError(t, sqlserver.CreateSampleSchema(ctx, store.DB(), sqlserver.Options{}))
 	for _, statement := range []string{
@@ -35,7 +35,7 @@ func newServer(t testing.TB) *engine {
 	}
 	version := sqlservertest.Version(t, store.DB())
 	e := &engine{
-		name: shortName(version), db: store.DB(), ledger: "sqlwriter.ledger",
+		name: shortName(version), dsn: dsn, db: store.DB(), ledger: "sqlwriter.ledger",
 		distances: []time.Duration{0, 2 * time.Millisecond},
 		detailRows: `WITH n AS (SELECT @p1 AS i UNION ALL SELECT i + 1 FROM n WHERE i + 1 < @p2)
 			INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC)
@@ -53,7 +53,7 @@ func newServer(t testing.TB) *engine {
 		db := connect(t, dsn)
 		l.trip = roundTrip(t, db)
 		l.ways = []way{serverRow(t, connection(t, connect(t, dsn))), bareWay(db)}
-		l.ways = append(l.ways, oursWays(openStore(t, dsn), 4, func(int) {})...)
+		l.ways = append(l.ways, oursWays(openStore(t, dsn, false), 4, func(int) {})...)
 		return l
 	}
 	return e
@@ -80,10 +80,10 @@ func durability(db *sql.DB) string {
 }
 
 // openStore opens a database with connections that stay: none is made in the middle of a measurement.
-func openStore(t testing.TB, dsn string) *sqlserver.Store {
+func openStore(t testing.TB, dsn string, oneWriter bool) *sqlserver.Store {
 	t.Helper()
 	store, err := sqlserver.Open(context.Background(), dsn,
-		sqlserver.Options{MaxIdleTime: time.Hour, MaxLifetime: time.Hour})
+		sqlserver.Options{MaxIdleTime: time.Hour, MaxLifetime: time.Hour, OneWriter: oneWriter})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store
