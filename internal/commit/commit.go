@@ -125,7 +125,7 @@ func (c *Commit) Run(ctx context.Context, in Delivery) (Report, error) {
 	docs, oldest := s.parser.parse(in.Documents)
 	works := s.selector.choose(docs)
 	err := s.commit(ctx, works)
-	report := s.tally.done(oldest, c.o.Now())
+	report := s.tally.done(oldest)
 	c.breaker.Committed(s.tally.committed)
 	c.breaker.Note(ctx, s.feedLag(oldest))
 	if n := s.tally.others; n > 0 {
@@ -161,7 +161,7 @@ type stages struct {
 }
 
 func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
-	o, t := &c.o, newTally(in, events.For(ctx, c.o.Log), c.o.AdoptedAt())
+	o, t := &c.o, newTally(in, events.For(ctx, c.o.Log), c.o.Now, c.o.AdoptedAt())
 	docs := measured{Documents: c.docs, tally: t, now: o.Now}
 	chosen := selection{delivery: in, sysName: o.SysName, now: o.Now, appliedBefore: c.appliedBefore(ctx)}
 	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: in.takesOver(invoice.Failed)}

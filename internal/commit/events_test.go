@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/commit"
@@ -44,6 +46,26 @@ func TestEachDocumentHasALineWithTheIDsOfItsWork(t *testing.T) {
 			found = found || containsAll(line, part)
 		}
 		require.True(t, found, "%d: %s\nin %s", i, want, w.log.String())
+	}
+}
+
+// A committed document has one line at level debug, with its lines and its age, and none at info. A document that is
+// committed already has none.
+func TestACommittedDocumentHasALineAtDebugAlone(t *testing.T) {
+	for level, want := range map[zerolog.Level]int{zerolog.DebugLevel: 21, zerolog.InfoLevel: 0} {
+		w := newWorld(t, 1000, 1001, 1002)
+		docs := append(w.snapshots(w.many(1, 20, "")...), w.put(result(1, 1000, "secret", "", 1001, 1002))...)
+		w.breaker, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) { o.Log = o.Log.Level(level) })
+		w.clock = w.clock.Add(7 * time.Second)
+		require.Equal(t, 21, w.run(docs...).Outcomes["applied"])
+		_, err := w.offer(1, docs...)
+		require.NoError(t, err)
+		lines := strings.SplitAfter(w.log.String(), "\n")
+		require.Len(t, lines, want+1, level)
+		if want > 0 {
+			require.JSONEq(t, `{"level":"debug","event":"document_committed","document":"`+idOf(t, string(docs[20]))+`","line":1000,
+				"duplicates":[1001,1002],"outcome":"applied","lag_ms":7000,"message":"the document is committed"}`, lines[20])
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *Shadow) Run(ctx context.Context, in Delivery) (Report, error) {
 	if err != nil {
 		t.tally.rest(invoice.OutcomeWaiting)
 	}
-	return t.tally.done(oldest, s.c.o.Now()), err
+	return t.tally.done(oldest), err
 }
 
 // shadowRun is the state of one Shadow.Run.

@@ -15,6 +15,7 @@ import (
 // tally counts the results of one batch. It is safe for concurrent use.
 type tally struct {
 	log      events.Log
+	now      func() time.Time
 	onResult func(DocumentResult)
 
 	mu      sync.Mutex
@@ -35,9 +36,9 @@ type tally struct {
 	offerAgain error
 }
 
-func newTally(in Delivery, log events.Log, adoptedAt time.Time) *tally {
+func newTally(in Delivery, log events.Log, now func() time.Time, adoptedAt time.Time) *tally {
 	return &tally{
-		log: log, onResult: in.OnResult, adoptedAt: adoptedAt,
+		log: log, now: now, onResult: in.OnResult, adoptedAt: adoptedAt,
 		firstOffer: in.Purpose == FromFeed && in.RetryCount == 0, foreign: map[string]breaker.Skipped{},
 		report: Report{Documents: len(in.Documents), Outcomes: map[invoice.Outcome]int{}, Kinds: map[string]int{}},
 	}
@@ -123,7 +124,10 @@ func (t *tally) recorded(d invoice.Snapshot, s invoice.State, cause error) {
 			t.mu.Unlock()
 		}
 		t.count(d.ID, s.Outcome, "")
-		t.log.Write(events.DocumentCommitted, events.Fields{Document: d.ID, Line: d.Main, Outcome: string(s.Outcome)})
+		t.log.Write(events.DocumentCommitted, events.Fields{
+			Document: d.ID, Line: d.Main, Duplicates: d.Duplicates, Outcome: string(s.Outcome),
+			LagMS: age(d.TS, t.now()).Milliseconds(),
+		})
 		return
 	}
 	result := resultOf(d, invoice.Outcome(s.Status), cause)
@@ -143,10 +147,10 @@ func (t *tally) recorded(d invoice.Snapshot, s invoice.State, cause error) {
 }
 
 // done gives the report with the lag. oldest is the oldest _ts of the batch.
-func (t *tally) done(oldest int64, now time.Time) Report {
+func (t *tally) done(oldest int64) Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.report.Lag = age(oldest, now)
+	t.report.Lag = age(oldest, t.now())
 	return t.report
 }
 

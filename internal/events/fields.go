@@ -38,7 +38,7 @@ type Fields struct {
 	Outcomes     map[string]int `log:"outcomes" says:"documents by outcome ([runbook.md](runbook.md#one-line-per-invocation))"`
 	Kinds        map[string]int `log:"kinds" says:"failed documents by kind"`
 	RetryCount   int            `log:"retry_count" says:"how often the host offered this batch before; of a document: the retries that it has spent"`
-	LagMS        int64          `log:"lag_ms" says:"age of the batch's oldest change in milliseconds"`
+	LagMS        int64          `log:"lag_ms" says:"age of the batch's oldest change, or of the document's, in milliseconds"`
 	SQLRequests  int            `log:"sql_requests" says:"requests to SQL"`
 	SQLMS        int64          `log:"sql_ms" says:"milliseconds in SQL"`
 	CosmosReads  int            `log:"cosmos_reads" says:"reads of Cosmos DB"`

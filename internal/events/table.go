@@ -178,7 +178,7 @@ func Table() []Row {
 
 		{
 			Name: DocumentCommitted, Level: debug, Says: "the document is committed",
-			Fields: []string{"document", "line", "outcome"},
+			Fields: []string{"document", "line", "duplicates", "outcome", "lag_ms"},
 		},
 		{
 			Name: DocumentRetryScheduled, Level: warn, Says: "the document was not written: it is tried again",
