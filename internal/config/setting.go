@@ -193,7 +193,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: OneWriter, Default: "false", check: oneOf("false", "true"),
-			Meaning: "`true`: of all instances one transaction at a time writes the two tables (docs/settings.md, How many instances, connections and writers)",
+			Meaning: "`true`: of all instances one transaction at a time writes the two tables (docs/settings.md, How many instances)",
 		},
 		{
 			Name: Mapping, field: func(c *Config) any { return &c.SQL.Mapping },

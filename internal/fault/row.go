@@ -179,11 +179,9 @@ func ConditionRules() []ConditionRule {
 			},
 		},
 		{
-			Condition: Waits, Means: "nothing failed and nothing was done: it is another writer's turn, or the flow is held",
+			Condition: Waits, Means: "nothing was done: another writer has its turn, or the flow is held",
 			Consequence: Consequence{
-				Spends: Nothing,
-				Next: "the host offers the batch again every 10 s, the recovery timer at its next tick, a run's message comes again; " +
-					"nothing is divided or put off, and for the breaker it is an answer",
+				Spends: Nothing, Next: "the batch comes again as it is; the breaker takes another writer's turn for an answer",
 			},
 		},
 		{

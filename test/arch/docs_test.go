@@ -210,6 +210,9 @@ func TestNoPageHasAPlaceholder(t *testing.T) {
 	known := map[string]bool{
 		// SQL Server's
 		"ANSI_WARNINGS": true, "MAX_GRANT_PERCENT": true, "READ_COMMITTED_SNAPSHOT": true, "RESOURCE_SEMAPHORE": true,
+		// the original's
+		"CIRCUIT_BREAKER_THRESHOLD": true, "CIRCUIT_BREAKER_TIMEOUT": true, "MAX_RETRIES": true,
+		"INITIAL_BACKOFF": true, "MAX_BACKOFF": true,
 		// the host's, an SDK's, the network's
 		"FUNCTIONS_EXTENSION_VERSION": true, "APPLICATIONINSIGHTS_CONNECTION_STRING": true,
 		"AZURE_SDK_GO_LOGGING": true, "TCP_NODELAY": true,
