@@ -54,7 +54,7 @@ func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Doc
 		}
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:
-		case broke != nil && breaker.IsRefusal(err):
+		case broke != nil && fault.CodeOf(err) == breaker.CodeOpen:
 			return nil, broke // a half-open breaker permits one request, whose result decides
 		case fault.Has(err, fault.OthersAnswered) && broke == nil && took < partTimeout:
 			broke = err

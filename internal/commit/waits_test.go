@@ -33,6 +33,28 @@ func (tu *turns) under(w *world, then func(items []commit.Item) error) {
 	}})
 }
 
+// A request whose connection broke, and that then waits in vain, has failed no more than that.
+func TestABrokenConnectionBeforeAnotherWritersTurnDividesNothing(t *testing.T) {
+	for _, documents := range []int{1, 100} {
+		w := newWorld(t)
+		ids := w.many(1, documents, "")
+		before, broke := w.snapshots(ids...), false
+		tu := &turns{held: func(n int) bool { return n == 2 }}
+		tu.under(w, func([]commit.Item) error {
+			if broke {
+				return nil
+			}
+			broke = true
+			return down("sql: apply")
+		})
+		_, err := w.offer(0, before...)
+		require.True(t, breaker.IsRefusal(err), "%v", err)
+		require.Equal(t, []int{documents, documents}, tu.sizes)
+		require.Equal(t, before, w.snapshots(ids...))
+		require.Equal(t, map[invoice.Outcome]int{"applied": documents}, w.run(before...).Outcomes)
+	}
+}
+
 func nothingMore([]commit.Item) error { return nil }
 
 // Another writer's turn is nobody's fault, however long it takes: the batch is offered again as it is, by whom it came.
