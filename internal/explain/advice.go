@@ -29,6 +29,10 @@ func advices() []advice {
 			do: "put a flat version of the document, or delete it",
 		},
 		{codes: []string{"breaker_open"}, of: condition.FlowStopped, do: "`sqlwriterctl status` names the cause"},
+		{
+			conditions: []fault.Condition{fault.Waits}, of: condition.WaitsLong,
+			do: "nothing; if it lasts, sys.dm_tran_locks names the session that has the lock sqlwriter.one_writer",
+		},
 		{conditions: []fault.Condition{fault.Gone, fault.Changed}, page: "One line per invocation", do: "nothing"},
 		{
 			conditions: []fault.Condition{fault.MissingRow}, of: condition.WaitsLong,

@@ -181,7 +181,7 @@ func ConditionRules() []ConditionRule {
 		{
 			Condition: Waits, Means: "nothing was done: another writer has its turn, or the flow is held",
 			Consequence: Consequence{
-				Spends: Nothing, Next: "the batch comes again as it is; the breaker takes another writer's turn for an answer",
+				Spends: Nothing, Next: "the batch comes again as it is; the breaker counts no failure",
 			},
 		},
 		{
