@@ -33,8 +33,9 @@ type Sink interface {
 	// never be written may be refused alone (Outcome.Refused); the others are then applied as without it.
 	//
 	// After an error no write is certain; after a lost acknowledgement all items may be written. Errors by kind:
-	// infrastructure, throttled, quota; contention (nothing was written, retry the whole request); document (the
-	// database refused a value, without naming the document).
+	// infrastructure (with condition fault.Waits when it is another writer's turn: nothing was written), throttled,
+	// quota; contention (nothing was written, retry the whole request); document (the database refused a value, without
+	// naming the document).
 	//
 	// A Rewrite compares each line that has a ledger row and would be written with that row. It leaves an edited line,
 	// and one that is not comparable, untouched in all tables, and writes the item's other lines. A person who edits a
