@@ -15,9 +15,9 @@ param principals array
 @description('Make the database and the container of the documents too: only in an account of our own.')
 param createDatabase bool = false
 @description('Container of the documents, where it is made.')
-param container string = 'AI_PROCESS_LOGS'
+param container string = ''
 @description('Partition key of that container, one to three paths.')
-param partitionKeyPaths array = ['/request_details/id']
+param partitionKeyPaths array = []
 
 // An environment has its own leases by their prefix, and its own control document by its id: all share two containers.
 // A time to live of -1 is on, without an end: single items then have theirs.

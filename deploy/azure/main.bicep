@@ -172,7 +172,7 @@ resource cosmosAccount 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = if (
 module cosmos 'cosmos.bicep' = if (newCosmos) {
   name: 'sqlwriter-cosmos-${suffix}'
   params: {
-    account: account
+    account: cosmosAccount.name
     database: cosmosDatabase
     leaseContainer: leaseContainer
     principals: concat([principal], dataContributors)
@@ -180,7 +180,6 @@ module cosmos 'cosmos.bicep' = if (newCosmos) {
     container: cosmosContainer
     partitionKeyPaths: partitionKeyPaths
   }
-  dependsOn: [cosmosAccount]
 }
 
 resource sqlOwn 'Microsoft.Sql/servers@2021-11-01' = if (newSql) {

@@ -1,7 +1,7 @@
 """Answers the Go tests: a line of JSON for each line of JSON.
 
-{"check": [FILE...], "evaluate": [FILE...], "who": {...}} is answered by {"findings": [...], "deployed": {FILE: {...}}};
-what cannot be evaluated is a finding.
+{"root": FOLDER, "check": [FILE...], "evaluate": [FILE...], "who": {...}} is answered by
+{"findings": [...], "deployed": {FILE: {...}}}. What cannot be evaluated is a finding.
 """
 
 import json
@@ -12,10 +12,11 @@ from check import check
 from evaluate import deployed
 
 for request in map(json.loads, sys.stdin):
-    answer = {"findings": check(request["check"]), "deployed": {}}
-    for file in request["evaluate"]:
+    root = pathlib.Path(request["root"])
+    answer = {"findings": check([root / file for file in request["check"] or []]), "deployed": {}}
+    for file in request["evaluate"] or []:
         try:
-            answer["deployed"][file] = deployed(pathlib.Path(file), request["who"])
-        except Exception as error:  # of a mutant, anything
+            answer["deployed"][file] = deployed(root / file, request["who"])
+        except Exception as error:  # of a mistaken template, anything
             answer["findings"].append(f"{file}: {type(error).__name__}: {error}")
     print(json.dumps(answer), flush=True)

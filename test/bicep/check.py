@@ -2,9 +2,9 @@
 
     check.py FILE...
 
-What it looks at, of all branches of a condition: whether a file parses; names that are not declared, or not used;
-functions that are not known; of resources the type, its version, the names of members, which of them are required,
-literal values, and members that other expressions read; the parameters of modules and of parameter files.
+What it looks at, of both sides of a condition: whether a file parses; names that are not declared, or not used; of
+resources the type and its version, names of members, which of them are required, and literal values; the parameters of
+modules and of parameter files. Functions, and what an expression reads of a resource, are evaluate.py's.
 
 It is stricter than the vendor, who takes other texts in many places where a list of texts is given.
 """
@@ -13,20 +13,13 @@ import json
 import pathlib
 import sys
 
-from syntax import (
-    NOT_LITERAL, broken, declarations, line, literal, members, parse, parts, text, using,
-)  # fmt: skip
+from syntax import NOT_LITERAL, broken, declarations, line, literal, members, parse, parts, text, using
 
 TYPES = {
     name.lower(): type_
     for name, type_ in json.loads(pathlib.Path(__file__).with_name("types.json").read_text())["types"].items()
 }
 OF_EVERY_RESOURCE = {"parent", "scope", "dependsOn"}
-READ_OF_EVERY_RESOURCE = {"id", "name", "type", "apiVersion", "location", "tags"}
-FUNCTIONS = set(
-    "concat contains deployer empty environment guid json length loadTextContent replace resourceGroup string "
-    "subscription subscriptionResourceId take tenant toLower union uniqueString".split()
-)
 PYTHON_TYPES = {"string": str, "int": int, "bool": bool, "array": list, "object": dict}
 
 
@@ -51,7 +44,7 @@ class File:
             if declaration.kind == "resource":
                 self.resource(declaration)
             if declaration.kind == "module":
-                self.parameters_of(declaration.what, members(members(declaration.value)["params"]), declaration.node)
+                self.module(declaration)
         if self.path.suffix == ".bicepparam":
             self.parameters_of(using(self.root), {d.name: d.value for d in self.declarations}, self.root)
         return self.findings
@@ -79,17 +72,11 @@ class File:
             local = local | {text(name) for name in (parts(loop) or [loop])}
             children = children[1:]
         elif node.type == "call_expression":
-            if text(children[0]) not in FUNCTIONS:
-                self.report(node, f"the function {text(children[0])} is not known here")
             children = children[1:]
-        elif node.type == "object_property" and children[0].type == "identifier":
-            children = children[1:]
-        elif node.type.endswith("_declaration") and children[0].type == "identifier":
-            children = children[1:]
+        elif node.type == "object_property" or node.type.endswith("_declaration"):
+            children = children[children[0].type == "identifier" :]
         elif node.type in ("decorators", "type", "using_statement"):
             return
-        elif node.type == "member_expression":
-            self.read(node)
         elif node.type == "resource_expression":
             above, inside = (text(child) for child in children)
             if inside not in self.by_name:
@@ -97,25 +84,6 @@ class File:
             children = children[:1]
         for child in children:
             self.uses(child, local, used)
-
-    def read(self, node):
-        """Reports a member of a resource that its type does not have."""
-        path = []
-        while node.type == "member_expression":
-            node, name = parts(node)
-            path.insert(0, text(name))
-        declaration = self.by_name.get(text(node))
-        if declaration is None or declaration.kind != "resource" or path[0] in READ_OF_EVERY_RESOURCE:
-            return
-        type_ = TYPES.get(declaration.what.lower(), "any")
-        for name in path:
-            if not isinstance(type_, dict) or "?" in type_:
-                return
-            known = {marked.rstrip("!~"): inner for marked, inner in type_.items()}
-            if name not in known and "*" not in known:
-                self.report(node, f"{declaration.what} has no {'.'.join(path)} to read")
-                return
-            type_ = known.get(name, known.get("*"))
 
     # Resources
 
@@ -175,6 +143,12 @@ class File:
                 self.report(node, f"{where}.{name} is required")
 
     # Parameters
+
+    def module(self, declaration):
+        given = members(declaration.value)
+        for name in {"name", "params"} - set(given):
+            self.report(declaration.node, f"{declaration.name}.{name} is required")
+        self.parameters_of(declaration.what, members(given["params"]) if "params" in given else {}, declaration.node)
 
     def parameters_of(self, template, given, node):
         """Compares the parameters of a module, or of a parameter file, with those that its template declares."""

@@ -91,14 +91,14 @@ class Made:
         written = members(self.declaration.value)
         after = [text(other) for other in parts(written["dependsOn"])] if "dependsOn" in written else []
         body = {name: self.member(name) for name in written if name not in apart}
-        return {"type": self.type, "name": self.name, "id": self.id, "dependsOn": after, "body": body}
+        return {"type": self.type, "name": self.name, "id": self.id, "after": after, "body": body}
 
 
 class Template:
     def __init__(self, path, parameters, who):
         self.path, self.parameters, self.who, self.values = path, parameters, who, {}
         self.declarations = declarations(parse(path))
-        self.by_name = {declaration.name: declaration for declaration in self.declarations if declaration.kind != "output"}
+        self.by_name = {named.name: named for named in self.declarations if named.kind != "output"}
 
     def deployed(self):
         resources, outputs = [], {}

@@ -1,5 +1,6 @@
 """Bicep files as trees, for check.py and evaluate.py."""
 
+import functools
 import pathlib
 import re
 
@@ -16,7 +17,12 @@ def parse(path):
     source = pathlib.Path(path).read_text()
     if path.suffix == ".bicepparam":
         source = re.sub(r"^param (?=\w+ *=)", "var   ", source, flags=re.MULTILINE)
-    return PARSER.parse(source.encode()).root_node
+    return tree(source).root_node
+
+
+@functools.lru_cache(maxsize=16)
+def tree(source):
+    return PARSER.parse(source.encode())
 
 
 def broken(node):
@@ -34,6 +40,7 @@ def line(node):
     return node.start_point[0] + 1
 
 
+@functools.lru_cache(maxsize=100_000)  # of a hundred templates, each of which is read many times
 def parts(node):
     return [child for child in node.named_children if child.type != "comment"]
 
