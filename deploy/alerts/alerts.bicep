@@ -36,11 +36,11 @@ resource alerts 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for rule 
           query: rule.query
           timeAggregation: 'Count'
           // A rule of attention.kql takes the rows of its severity, and makes an alert of each condition.
-          dimensions: !rule.split ? [] : [
+          dimensions: rule.split ? [
             { name: 'severity', operator: 'Include', values: [ rule.severity ] }
             { name: 'condition', operator: 'Include', values: [ '*' ] }
             { name: 'beginning', operator: 'Include', values: [ '*' ] }
-          ]
+          ] : []
           operator: 'GreaterThan'
           threshold: 0
           failingPeriods: { numberOfEvaluationPeriods: 1, minFailingPeriodsToAlert: 1 }

@@ -1,22 +1,28 @@
 """Answers the Go tests: a line of JSON for each line of JSON.
 
-{"root": FOLDER, "check": [FILE...], "evaluate": [FILE...], "who": {...}} is answered by
-{"findings": [...], "deployed": {FILE: {...}}}. What cannot be evaluated is a finding.
+{"root": FOLDER, "evaluate": [FILE...], "who": {...}} is answered by
+{"findings": [...], "unused": {TEMPLATE: [NAME...]}, "deployed": {FILE: {...}}}. who is what deployer() tells. What
+cannot be evaluated is a finding.
 """
 
 import json
+import os
 import pathlib
 import sys
 
-from check import check
-from evaluate import deployed
+from evaluate import Evaluation
 
 for request in map(json.loads, sys.stdin):
-    root = pathlib.Path(request["root"])
-    answer = {"findings": check([root / file for file in request["check"] or []]), "deployed": {}}
-    for file in request["evaluate"] or []:
+    root, evaluation, deployed = pathlib.Path(request["root"]), Evaluation(request["who"]), {}
+    for file in request["evaluate"]:
         try:
-            answer["deployed"][file] = deployed(root / file, request["who"])
+            deployed[file] = evaluation.deployed(root / file)
         except Exception as error:  # of a mistaken template, anything
-            answer["findings"].append(f"{file}: {type(error).__name__}: {error}")
-    print(json.dumps(answer), flush=True)
+            evaluation.findings.append(f"{file}: {type(error).__name__}: {error}")
+    unused = {
+        os.path.relpath(path, root): sorted(names)
+        for path, names in evaluation.unused.items()
+        if path.suffix == ".bicep"
+    }
+    findings = list(dict.fromkeys(evaluation.findings))
+    print(json.dumps({"findings": findings, "unused": unused, "deployed": deployed}), flush=True)

@@ -1,4 +1,4 @@
-"""Says what a parameter file would deploy, without Azure.
+"""Says what a parameter file would deploy, without Azure, and what of it does not fit the vendor's types.
 
 Ids and names that Azure makes up are stand-ins. What is not known here is an error, so that nothing passes for less
 than it is: functions of time and of chance too.
@@ -6,9 +6,12 @@ than it is: functions of time and of chance too.
 
 import hashlib
 import json
+import os
+import pathlib
 import uuid
 
-from syntax import ESCAPES, NOT_LITERAL, declarations, line, literal, members, parse, parts, text, using
+from check import TYPES, misfits, misfits_of_parameter
+from syntax import ESCAPES, NOT_LITERAL, broken, declarations, line, literal, members, parse, parts, text, using
 
 SUBSCRIPTION = "/subscriptions/00000000-0000-4000-8000-000000000001"
 GROUP = {"id": f"{SUBSCRIPTION}/resourceGroups/group", "name": "group", "location": "westeurope"}
@@ -56,15 +59,21 @@ class Made:
     def __init__(self, template, declaration, local):
         self.template, self.declaration, self.local = template, declaration, local
         self.type = declaration.what.split("@")[0]
+        self.written = members(declaration.value)
+        self.vendors = TYPES.get(declaration.what.lower(), "any")
+        if self.vendors == "any":
+            self.report(f"the type {declaration.what} is not in types.json (reduce.py adds it)")
 
     def member(self, name):
-        return self.template.value(members(self.declaration.value)[name], self.local)
+        if name not in self.written:
+            raise LookupError(f"{self.template.path}: {self.declaration.name}.{name} is required")
+        return self.template.value(self.written[name], self.local)
 
     @property
     def above(self):
         if self.declaration.above:
             return self.template.symbol(self.declaration.above.name)
-        return self.member("parent") if "parent" in members(self.declaration.value) else None
+        return self.member("parent") if "parent" in self.written else None
 
     @property
     def name(self):
@@ -74,33 +83,65 @@ class Made:
     def id(self):
         provider, *types = self.type.split("/")
         pairs = "".join(f"/{type_}/{name}" for type_, name in zip(types, self.name.split("/"), strict=True))
-        scope = self.member("scope").id if "scope" in members(self.declaration.value) else GROUP["id"]
+        scope = self.member("scope").id if "scope" in self.written else GROUP["id"]
         return f"{scope}/providers/{provider}{pairs}"
 
     def get(self, name):
-        if name in ("id", "type"):
-            return getattr(self, name)
-        if name == "name":
-            return self.member("name")
+        if name == "id":
+            return self.id
         known = json.loads(json.dumps(OF_AZURE.get(self.type, {})).replace("{name}", self.name))
-        written = members(self.declaration.value)
-        return (self.member(name) if name in written else {}) | (known if name == "properties" else {})
+        return (self.member(name) if name in self.written else {}) if name != "properties" else known
 
     def deployed(self):
-        apart = ("name", "parent", "scope", "dependsOn")
-        written = members(self.declaration.value)
-        after = [text(other) for other in parts(written["dependsOn"])] if "dependsOn" in written else []
-        body = {name: self.member(name) for name in written if name not in apart}
+        body = {name: self.member(name) for name in self.written if name not in ("parent", "scope", "dependsOn")}
+        for misfit in misfits(self.declaration.name, body, self.vendors):
+            self.report(misfit)
+        after = parts(self.written["dependsOn"]) if "dependsOn" in self.written else []
+        for other in after:
+            self.template.value(other)
+        del body["name"]
+        after = [text(other) for other in after]
         return {"type": self.type, "name": self.name, "id": self.id, "after": after, "body": body}
+
+    def report(self, message):
+        self.template.report(self.declaration.node, message)
+
+
+class Evaluation:
+    """What a request asks for: who deploys, the findings, and the names that each template asked for."""
+
+    def __init__(self, who):
+        self.who, self.findings, self.unused = who, [], {}
+
+    def deployed(self, path):
+        """What the parameter file deploys: resources, those of modules too, and outputs."""
+        file = Template(self, path, {})
+        parameters = {name: file.symbol(name) for name in file.by_name}
+        return Template(self, path.parent / using(file.root), parameters).deployed()
 
 
 class Template:
-    def __init__(self, path, parameters, who):
-        self.path, self.parameters, self.who, self.values = path, parameters, who, {}
-        self.declarations = declarations(parse(path))
+    def __init__(self, evaluation, path, parameters):
+        self.path = pathlib.Path(os.path.normpath(path))
+        self.evaluation, self.parameters, self.values = evaluation, parameters, {}
+        self.root = parse(self.path)
+        if error := broken(self.root):
+            raise SyntaxError(f"{path}:{line(error)}: does not parse")
+        self.declarations = declarations(self.root)
         self.by_name = {named.name: named for named in self.declarations if named.kind != "output"}
+        names = {named.name for named in self.declarations if named.kind in ("parameter", "variable")}
+        self.unused = evaluation.unused.setdefault(self.path, names)
+
+    def report(self, node, message):
+        self.evaluation.findings.append(f"{self.path}:{line(node)}: {message}")
 
     def deployed(self):
+        taken = {named.name: named for named in self.declarations if named.kind == "parameter"}
+        for name in set(self.parameters) - set(taken):
+            self.report(self.root, f"there is no parameter {name}")
+        for name, declaration in taken.items():
+            for misfit in misfits_of_parameter(declaration, self.symbol(name)):
+                self.report(declaration.node, misfit)
         resources, outputs = [], {}
         for declaration in self.declarations:
             if declaration.kind == "output":
@@ -117,6 +158,8 @@ class Template:
         return above and (declaration.condition is None or self.value(declaration.condition))
 
     def symbol(self, name):
+        if name not in self.by_name:
+            raise LookupError(f"{self.path}: {name} is not declared")
         if name not in self.values:
             self.values[name] = self.declared(self.by_name[name])
         return self.values[name]
@@ -129,8 +172,10 @@ class Template:
         if declaration.kind == "resource":
             return Made(self, declaration, {})
         if declaration.kind == "module":
-            parameters = self.value(members(declaration.value)["params"])
-            return Template(self.path.parent / declaration.what, parameters, self.who)
+            given = {name: self.value(value) for name, value in members(declaration.value).items()}
+            if not {"name", "params"} <= set(given):
+                raise LookupError(f"{self.path}: {declaration.name} has no name, or no params")
+            return Template(self.evaluation, self.path.parent / declaration.what, given["params"])
         if declaration.value is None:
             raise LookupError(f"{self.path}: the parameter {declaration.name} has no value")
         return self.value(declaration.value)
@@ -141,34 +186,35 @@ class Template:
         names = [text(name) for name in parts(names) or [names]]
         return [local | dict(zip(names, (item, i))) for i, item in enumerate(self.value(items, local))]
 
-    def value(self, node, local=None, then=lambda value: value):
-        """The value of an expression. The grammar reads !a.b as (!a).b, and c ? a : b.c as (c ? a : b).c: then is what
-        follows behind, and belongs to the last operand."""
-        local = local or {}
-        children = parts(node)
-        if node.type in ("unary_expression", "binary_expression", "ternary_expression"):
-            return self.operator(node, children, local, then)
+    def value(self, node, local=None):
+        local, children = local or {}, parts(node)
         if node.type == "member_expression":
-            name = text(children[1])
-            return self.value(children[0], local, lambda value: then(self.get(node, value, name)))
+            return self.get(node, self.value(children[0], local), text(children[1]))
         if node.type == "subscript_expression":
-            index = self.value(children[1], local)
-            return self.value(children[0], local, lambda value: then(value[index]))
+            return self.value(children[0], local)[self.value(children[1], local)]
         if node.type == "resource_expression":
-            return then(self.symbol(text(children[-1])))
+            return self.symbol(text(children[-1]))
         if node.type == "parenthesized_expression":
-            return then(self.value(children[0], local))
+            return self.value(children[0], local)
+        if node.type == "ternary_expression":
+            return self.value(children[1 if self.value(children[0], local) else 2], local)
+        if node.type == "unary_expression":
+            return not self.value(children[0], local)
+        if node.type == "binary_expression":
+            return self.operation(node, [self.value(operand, local) for operand in children])
         if node.type == "call_expression":
-            return then(self.call(node, text(children[0]), [self.value(a, local) for a in parts(children[1])]))
+            return self.call(node, text(children[0]), [self.value(argument, local) for argument in parts(children[1])])
         if node.type == "identifier":
-            name = text(node)
-            return then(local[name] if name in local else self.symbol(name))
+            self.unused.discard(text(node))
+            return local[text(node)] if text(node) in local else self.symbol(text(node))
         if node.type == "string":
             return self.string(node, local)
         if node.type == "array":
             return [self.value(item, local) for item in children]
         if node.type == "object":
-            return {self.key(name, local): self.value(item, local) for name, item in self.pairs(node)}
+            pairs = [parts(member) for member in children if len(parts(member)) == 2]
+            names = [self.string(name, local) if name.type == "string" else text(name) for name, _ in pairs]
+            return {name: self.value(item, local) for name, (_, item) in zip(names, pairs)}
         if node.type == "for_statement":
             return [self.value(children[-1], names) for names in self.rounds(node, local)]
         if (found := literal(node)) is not NOT_LITERAL:
@@ -176,34 +222,18 @@ class Template:
         raise self.unknown(node)
 
     def string(self, node, local):
-        pieces = []
-        for piece in node.named_children:
+        def read(piece):
             if piece.type == "interpolation":
-                pieces.append(str(self.value(parts(piece)[0], local)))
-            else:
-                pieces.append(ESCAPES.get(text(piece), text(piece)))
-        return "".join(pieces)
+                return str(self.value(parts(piece)[0], local))
+            return ESCAPES.get(text(piece), text(piece))
 
-    def pairs(self, node):
-        return [parts(member) for member in parts(node) if len(parts(member)) == 2]
+        return "".join(map(read, node.named_children))
 
-    def key(self, node, local):
-        return self.string(node, local) if node.type == "string" else text(node)
-
-    def operator(self, node, operands, local, then):
-        if node.type == "ternary_expression":
-            if self.value(operands[0], local):
-                return self.value(operands[1], local)
-            return self.value(operands[2], local, then)
-        if node.type == "unary_expression":
-            return not self.value(operands[0], local, then)
-        left = self.value(operands[0], local)
-        operator = text(node.child_by_field_name("operator") or node.children[1])
+    def operation(self, node, operands):
+        left, right = operands
+        operator = text(node.child_by_field_name("operator"))
         if operator == "&&":
-            return left and self.value(operands[1], local, then)
-        if operator == "||":
-            return left or self.value(operands[1], local, then)
-        right = self.value(operands[1], local, then)
+            return left and right
         if operator == "==":
             return left == right
         if operator == ">":
@@ -211,6 +241,8 @@ class Template:
         raise self.unknown(node)
 
     def get(self, node, value, name):
+        if parts(node)[0].type in ("unary_expression", "binary_expression", "ternary_expression"):
+            raise self.unknown(node)  # the grammar reads !a.b as (!a).b: take parentheses
         if isinstance(value, Made):
             return value.get(name)
         if name not in value:
@@ -220,7 +252,7 @@ class Template:
     def call(self, node, name, arguments):
         functions = {
             "concat": lambda *lists: [item for list_ in lists for item in list_],
-            "deployer": lambda: self.who,
+            "deployer": lambda: self.evaluation.who,
             "empty": empty,
             "environment": lambda: ENVIRONMENT,
             "guid": lambda *values: str(uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(values))),
@@ -243,10 +275,3 @@ class Template:
 
     def unknown(self, node):
         return NotImplementedError(f"{self.path}:{line(node)}: cannot evaluate {text(node)[:60]}")
-
-
-def deployed(path, who):
-    """What the parameter file deploys when deployer() is who: resources, those of modules too, and outputs."""
-    file = Template(path, {}, who)
-    parameters = {name: file.symbol(name) for name in file.by_name}
-    return Template(path.parent / using(parse(path)), parameters, who).deployed()

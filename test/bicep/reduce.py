@@ -1,4 +1,4 @@
-"""Writes types.json: what check.py knows of the vendor's resource types.
+"""Writes types.json: what check.py knows of the vendor's types of resources.
 
     reduce.py CHECKOUT COMMIT > types.json
 

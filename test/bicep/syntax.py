@@ -1,4 +1,4 @@
-"""Bicep files as trees, for check.py and evaluate.py."""
+"""Bicep files as trees."""
 
 import functools
 import pathlib
@@ -61,7 +61,8 @@ def members(node):
     for member in parts(node):
         name, *value = parts(member)
         if value and member.type == "object_property":
-            found[literal(name) if name.type == "string" and literal(name) is not NOT_LITERAL else text(name)] = value[0]
+            plain = name.type == "string" and literal(name) is not NOT_LITERAL
+            found[literal(name) if plain else text(name)] = value[0]
     return found
 
 
