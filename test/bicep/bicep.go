@@ -1,5 +1,5 @@
-// Package bicep holds the templates to the vendor's types, and to what the app needs. evaluate.py says what they deploy;
-// `make bicep` installs its parser.
+// Package bicep holds the templates to the vendor's types, and to what the app needs. evaluate.py says what they
+// deploy; `make bicep` installs its parser.
 package bicep
 
 import (

@@ -51,6 +51,15 @@ func python(t *testing.T) answers {
 	if _, err := os.Stat(interpreter); err != nil {
 		t.Skip("the parser of Bicep is not installed: make bicep")
 	}
+	// Go repeats a result unless a file has changed that the test opened: so it opens those that Python reads.
+	for _, pattern := range []string{"*.py", "types.json", "testdata/*", repository + "/deploy/*/*"} {
+		paths, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, path := range paths {
+			_, err := os.ReadFile(path)
+			require.NoError(t, err)
+		}
+	}
 	cmd := exec.CommandContext(t.Context(), interpreter, "-B", "answer.py")
 	cmd.Stderr = os.Stderr
 	to, err := cmd.StdinPipe()
@@ -84,10 +93,11 @@ func (a answers) of(root string, evaluate []string, who person) answer {
 	return got
 }
 
-// Each file of Bicep is evaluated, fits the vendor's types, and has no name that is not needed.
+// Each file of Bicep is evaluated, fits the vendor's types, means what it should, and has no name that is not needed.
 func TestTheTemplatesAreOfTheVendorsTypes(t *testing.T) {
 	got := python(t).of(repository, evaluated, person{})
 	require.Empty(t, got.Findings)
+	require.Empty(t, problems(got.Deployed))
 	seen := slices.Clone(evaluated)
 	for template, unused := range got.Unused {
 		require.Empty(t, unused, template)
