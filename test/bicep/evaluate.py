@@ -34,10 +34,6 @@ OF_AZURE = {
 }
 
 
-def digest(values):
-    return hashlib.sha256(json.dumps(values).encode())
-
-
 def empty(value):
     return value is None or len(value) == 0
 
@@ -48,9 +44,9 @@ def union(*values):
     return {name: item for value in values for name, item in value.items()}
 
 
-def name_from(*values):
+def unique(*values):
     letters = "abcdefghijklmnopqrstuvwxyz234567"
-    return "".join(letters[byte % 32] for byte in digest(values).digest()[:13])
+    return "".join(letters[byte % 32] for byte in hashlib.sha256(json.dumps(values).encode()).digest()[:13])
 
 
 class Made:
@@ -267,7 +263,7 @@ class Template:
             "tenant": lambda: {"tenantId": TENANT},
             "toLower": str.lower,
             "union": union,
-            "uniqueString": name_from,
+            "uniqueString": unique,
         }
         if name not in functions:
             raise self.unknown(node)

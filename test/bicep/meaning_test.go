@@ -108,7 +108,9 @@ func problems(deployed map[string]bicep.Deployment) []string {
 	if bare, ok := deployed[bare]; ok {
 		m.same("settings by default", deployed[own].Settings(), bare.Settings())
 		m.same("outputs by default", deployed[own].Outputs, bare.Outputs)
-		m.same("administrator of a server that is there", nil, at(bare.Of(server)[0].Body, "properties.administrators"))
+		for _, made := range bare.Of(server) {
+			m.same("administrator of a server that is there", nil, at(made.Body, "properties.administrators"))
+		}
 	}
 	return m.found
 }

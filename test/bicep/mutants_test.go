@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +51,7 @@ var byHand = []mutant{
 	{mainFile, " = if (locks && newSql) {", " = if (newSql) {"},
 	{mainFile, "empty(subnetId) ? null : subnetId", "subnetId"},
 	{mainFile, "instanceCount: 1", "instanceCount: '1'"},
+	{mainFile, "administrators: empty(sqlAdmin.objectId) ? null : {", "administrators: {"},
 	{mainFile, "uniqueString(resourceGroup().id, sysName)", "uniqueString(utcNow())"},
 	{mainFile, "'Microsoft.Storage/storageAccounts@2025-06-01'", "'Microsoft.Storage/storageAccounts@2025-06-31'"},
 	{mainFile, "param locks bool = false", "param locks bool"},
@@ -159,30 +160,42 @@ func TestEachMistakeIsNamed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hundreds of templates: make bicep")
 	}
-	python, root := python(t), t.TempDir()
-	require.NoError(t, os.CopyFS(filepath.Join(root, "deploy"), os.DirFS(filepath.Join(repository, "deploy"))))
-	require.NoError(t, os.CopyFS(filepath.Join(root, "test/bicep/testdata"), os.DirFS("testdata")))
-	_, named := look(t, python, root)
-	require.Empty(t, named)
-	seen := map[string]int{}
-	for _, m := range append(append(mechanical(t, mainFile), mechanical(t, cosmosFile)...), byHand...) {
-		path := filepath.Join(root, m.file)
-		whole, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Contains(t, string(whole), m.old)
-		for i := range strings.Count(string(whole), m.old) {
-			pieces := strings.Split(string(whole), m.old)
-			pieces[i] += m.new + pieces[i+1]
-			mistaken := strings.Join(slices.Delete(pieces, i+1, i+2), m.old)
-			require.NoError(t, os.WriteFile(path, []byte(mistaken), 0o600))
-			by, named := look(t, python, root)
-			seen[by]++
-			t.Logf("%s: %q instead of %q: %.200q", by, m.new, m.old, strings.Join(named, "; "))
-			if by == "none" {
-				t.Errorf("none sees %q instead of %q", m.new, m.old)
+	mutants := append(append(mechanical(t, mainFile), mechanical(t, cosmosFile)...), byHand...)
+	const workers = 2
+	for worker := range workers {
+		t.Run(strconv.Itoa(worker), func(t *testing.T) {
+			t.Parallel()
+			python, root := python(t), t.TempDir()
+			require.NoError(t, os.CopyFS(filepath.Join(root, "deploy"), os.DirFS(filepath.Join(repository, "deploy"))))
+			require.NoError(t, os.CopyFS(filepath.Join(root, "test/bicep/testdata"), os.DirFS("testdata")))
+			_, named := look(t, python, root)
+			require.Empty(t, named)
+			seen := map[string]int{}
+			for i := worker; i < len(mutants); i += workers {
+				try(t, python, root, mutants[i], seen)
 			}
-		}
-		require.NoError(t, os.WriteFile(path, whole, 0o600))
+			t.Logf("seen by: %v", seen)
+		})
 	}
-	t.Logf("seen by: %v", seen)
+}
+
+// try makes one mistake at each place where it can be made.
+func try(t *testing.T, python answers, root string, m mutant, seen map[string]int) {
+	t.Helper()
+	path := filepath.Join(root, m.file)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	pieces := strings.Split(string(whole), m.old)
+	require.Greater(t, len(pieces), 1, m.old)
+	for i := 1; i < len(pieces); i++ {
+		mistaken := strings.Join(pieces[:i], m.old) + m.new + strings.Join(pieces[i:], m.old)
+		require.NoError(t, os.WriteFile(path, []byte(mistaken), 0o600))
+		by, named := look(t, python, root)
+		seen[by]++
+		t.Logf("%s: %q instead of %q: %.200q", by, m.new, m.old, strings.Join(named, "; "))
+		if by == "none" {
+			t.Errorf("nothing sees %q instead of %q", m.new, m.old)
+		}
+	}
+	require.NoError(t, os.WriteFile(path, whole, 0o600))
 }
