@@ -85,18 +85,19 @@ class Made:
     def get(self, name):
         if name == "id":
             return self.id
-        known = json.loads(json.dumps(OF_AZURE.get(self.type, {})).replace("{name}", self.name))
-        return (self.member(name) if name in self.written else {}) if name != "properties" else known
+        if name == "properties":
+            return json.loads(json.dumps(OF_AZURE.get(self.type, {})).replace("{name}", self.name))
+        return self.member(name)
 
     def deployed(self):
         body = {name: self.member(name) for name in self.written if name not in ("parent", "scope", "dependsOn")}
         for misfit in misfits(self.declaration.name, body, self.vendors):
             self.report(misfit)
-        after = parts(self.written["dependsOn"]) if "dependsOn" in self.written else []
-        for other in after:
-            self.template.value(other)
         del body["name"]
-        after = [text(other) for other in after]
+        after = []
+        if "dependsOn" in self.written:
+            self.member("dependsOn")  # names what is not declared
+            after = [text(other) for other in parts(self.written["dependsOn"])]
         return {"type": self.type, "name": self.name, "id": self.id, "after": after, "body": body}
 
     def report(self, message):
