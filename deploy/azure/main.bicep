@@ -28,8 +28,8 @@ param dataContributors array = []
 param sqlServer string = ''
 param sqlDatabase string = 'sqlwriter'
 param sqlSchema string = 'dbo'
-@description('Entra administrator of a server that is made. type: User, Group or Application. None: as it is.')
-param sqlAdmin object = { name: '', objectId: '', type: 'User' }
+@description('Entra administrator of a server that is made: name, objectId, type (User, Group). {}: as it is.')
+param sqlAdmin object = {}
 param sqlSku object = { name: 'S0', tier: 'Standard' }
 @description('Connections of one instance to SQL. 4: as many as it writes batches at a time (host.json).')
 param sqlMaxOpen int = 4
@@ -187,7 +187,7 @@ resource sqlOwn 'Microsoft.Sql/servers@2021-11-01' = if (newSql) {
   location: location
   properties: {
     minimalTlsVersion: '1.2'
-    administrators: empty(sqlAdmin.objectId) ? null : {
+    administrators: empty(sqlAdmin) ? null : {
       administratorType: 'ActiveDirectory'
       azureADOnlyAuthentication: true
       login: sqlAdmin.name

@@ -51,7 +51,7 @@ var byHand = []mutant{
 	{mainFile, " = if (locks && newSql) {", " = if (newSql) {"},
 	{mainFile, "empty(subnetId) ? null : subnetId", "subnetId"},
 	{mainFile, "instanceCount: 1", "instanceCount: '1'"},
-	{mainFile, "administrators: empty(sqlAdmin.objectId) ? null : {", "administrators: {"},
+	{mainFile, "administrators: empty(sqlAdmin) ? null : {", "administrators: {"},
 	{mainFile, "uniqueString(resourceGroup().id, sysName)", "uniqueString(utcNow())"},
 	{mainFile, "'Microsoft.Storage/storageAccounts@2025-06-01'", "'Microsoft.Storage/storageAccounts@2025-06-31'"},
 	{mainFile, "param locks bool = false", "param locks bool"},
