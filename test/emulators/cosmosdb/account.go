@@ -14,7 +14,7 @@ import (
 // account answers GET /: the account with itself as its only region, so that azcosmos sends everything
 // here.
 func (s *Server) account(req *request) *response {
-	endpoint := "http://" + req.host + "/"
+	endpoint := req.scheme + "://" + req.host + "/"
 	body := fmt.Appendf(nil,
 		`{"_self":"","id":"emulator","_rid":"emulator","media":"//media/","addresses":"//addresses/","_dbs":"//dbs/",`+
 			`"writableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],"readableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],`+

@@ -71,6 +71,7 @@ type request struct {
 	method string
 	header http.Header
 	host   string
+	scheme string
 
 	databaseID, containerID, documentID string
 	offerID                             string
@@ -91,7 +92,12 @@ type request struct {
 
 // newRequest reads and routes a request. The request is never nil, so that an error can be answered.
 func newRequest(r *http.Request) (*request, *apiError) {
-	req := &request{method: r.Method, header: r.Header, host: r.Host, activityID: r.Header.Get(headerActivityID)}
+	req := &request{
+		method: r.Method, header: r.Header, host: r.Host, scheme: "http", activityID: r.Header.Get(headerActivityID),
+	}
+	if r.TLS != nil {
+		req.scheme = "https"
+	}
 	if !guid.MatchString(req.activityID) {
 		req.activityID = newGUID()
 	}

@@ -69,7 +69,7 @@ func (c cosmosConnection) client() (*azcosmos.Client, *http.Transport, error) {
 		client, err := azcosmos.NewClientWithKey(c.endpoint, credential, options)
 		return client, transport, err
 	}
-	credential, err := c.identity()
+	credential, err := credentialOf(c.clientID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cosmos identity: %w", err)
 	}
@@ -77,10 +77,11 @@ func (c cosmosConnection) client() (*azcosmos.Client, *http.Transport, error) {
 	return client, transport, err
 }
 
-func (c cosmosConnection) identity() (azcore.TokenCredential, error) {
-	if c.clientID != "" {
+// credentialOf is the identity of NAME__clientId, else the machine's own.
+func credentialOf(clientID string) (azcore.TokenCredential, error) {
+	if clientID != "" {
 		return azidentity.NewManagedIdentityCredential(
-			&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(c.clientID)})
+			&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
 	}
 	return azidentity.NewDefaultAzureCredential(nil)
 }

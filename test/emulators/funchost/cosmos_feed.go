@@ -176,8 +176,12 @@ func (c *feedClient) once(ctx context.Context, kind string, header http.Header) 
 // token signs a request as the REST reference says, or shows the identity's token.
 func (c *feedClient) token(ctx context.Context, kind, date string) (string, error) {
 	if c.identity != nil {
-		token, err := c.identity.GetToken(ctx,
-			policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(c.endpoint, "/") + "/.default"}})
+		account, err := url.Parse(c.endpoint)
+		if err != nil {
+			return "", err
+		}
+		token, err := c.identity.GetToken(ctx, // for the account by its name, without the port
+			policy.TokenRequestOptions{Scopes: []string{account.Scheme + "://" + account.Hostname() + "/.default"}})
 		return "type=aad&ver=1.0&sig=" + token.Token, err
 	}
 	mac := hmac.New(sha256.New, c.key)

@@ -78,7 +78,7 @@ func openCosmos(ctx context.Context, t *cosmosTrigger) (feed *feedClient, store 
 	}
 	feed.databaseID = of.DatabaseProperties.ResourceID
 	if t.connection.key == "" {
-		feed.identity, err = t.connection.identity()
+		feed.identity, err = credentialOf(t.connection.clientID)
 	} else {
 		feed.key, err = base64.StdEncoding.DecodeString(t.connection.key)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 )
@@ -45,7 +44,7 @@ func openTimerStore(settings map[string]string, hostID string) (timerStore, erro
 		if url == "" {
 			url = fmt.Sprintf("https://%s.blob.core.windows.net/", settings["AzureWebJobsStorage__accountName"])
 		}
-		credential, err := azidentity.NewDefaultAzureCredential(nil)
+		credential, err := credentialOf(settings["AzureWebJobsStorage__clientId"])
 		if err != nil {
 			return nil, fmt.Errorf("AzureWebJobsStorage: %w", err)
 		}
