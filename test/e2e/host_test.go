@@ -21,17 +21,20 @@ type hostFile struct {
 	Root     string
 	Settings map[string]string
 	Tune     funchost.Tune
+	// Listen is its address, and Env what the handler has beside PATH and its like; both may be empty.
+	Listen string
+	Env    []string
 }
 
-// hostProcess starts a host in a process of its own, which a test may kill.
-func (s *stack) hostProcess(root string) *exec.Cmd {
+// hostProcess starts a host in a process of its own, which a test may kill, with an environment of its own.
+func (s *stack) hostProcess(f hostFile, env ...string) *exec.Cmd {
 	s.t.Helper()
-	text, err := json.Marshal(hostFile{Root: root, Settings: s.settings(), Tune: s.tune()})
+	text, err := json.Marshal(f)
 	require.NoError(s.t, err)
 	file := filepath.Join(s.dir, "host.json")
 	require.NoError(s.t, os.WriteFile(file, text, 0o600))
 	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this test binary, which the test kills
-	cmd.Env = append(os.Environ(), asHost+"="+file)
+	cmd.Env = append(append(os.Environ(), env...), asHost+"="+file)
 	cmd.Stderr = os.Stderr
 	require.NoError(s.t, cmd.Start())
 	s.t.Cleanup(func() {
@@ -52,7 +55,8 @@ func hostFrom(path string) error {
 		return err
 	}
 	return funchost.Run(context.Background(), funchost.Options{
-		ScriptRoot: f.Root, Settings: f.Settings, Log: zerolog.Nop(), Instance: "e2e", Env: funchost.PlainEnv(),
+		ScriptRoot: f.Root, Settings: f.Settings, Log: zerolog.Nop(), Instance: "e2e", Listen: f.Listen,
+		Env:  append(funchost.PlainEnv(), f.Env...),
 		Keys: funchost.Keys{Named: map[string]string{"operator-e2e": functionKey}}, Tune: f.Tune,
 	})
 }

@@ -34,7 +34,7 @@ func (s *stack) startDoomedHost() (host *exec.Cmd, handler int) {
 	binary := filepath.Join(root, "real")
 	require.NoError(s.t, os.Rename(filepath.Join(root, staging.Binary), binary))
 	require.NoError(s.t, os.WriteFile(filepath.Join(root, staging.Binary), []byte(wrapper), 0o700)) //nolint:gosec // it is executed
-	host = s.hostProcess(root)
+	host = s.hostProcess(hostFile{Root: root, Settings: s.settings(), Tune: s.tune()})
 	require.Eventually(s.t, func() bool {
 		exes, err := filepath.Glob("/proc/[0-9]*/exe")
 		require.NoError(s.t, err)
