@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"path"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -68,21 +69,16 @@ func az(ctx context.Context, answer any, args ...string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &exit):
-		_, said, _ := strings.Cut(string(exit.Stderr), "ERROR: ")
-		return advised(fmt.Errorf("az: %s", oneLine(said)), "sign in with `az login`")
+		return advised(fmt.Errorf("az: %s", oneLine(string(exit.Stderr))), "sign in with `az login`")
 	case err != nil:
 		return advised(err, "install az (https://aka.ms/azure-cli) and `az login`; without it an app is named by its address, and opened by %s", keyVariable)
 	}
 	return json.Unmarshal(out, answer)
 }
 
-// missingError is an answer of 404.
-type missingError struct{ error }
-
-// do makes a call about a resource, the scope, and reads the answer. right is what the person needs for it. Errors:
-// *missingError.
-func (p *person) do(ctx context.Context, method, scope, path, right string, body, answer any) error {
-	request, err := runtime.NewRequest(ctx, method, p.manager+scope+path)
+// do makes a call about a resource, the scope, and reads the answer. right is what the person needs for it.
+func (p *person) do(ctx context.Context, method, scope, below, right string, body, answer any) error {
+	request, err := runtime.NewRequest(ctx, method, p.manager+scope+below)
 	if err != nil {
 		return err
 	}
@@ -109,8 +105,8 @@ func (p *person) do(ctx context.Context, method, scope, path, right string, body
 	case said.Error.Code == "AuthorizationFailed":
 		return advised(fmt.Errorf("you need the right %s at %s", right, scope),
 			"who may give rights there: `az role assignment create --assignee %s --role \"Website Contributor\" --scope %s`", p.id, scope)
-	case response.StatusCode == http.StatusNotFound:
-		return &missingError{err}
+	case response.StatusCode == http.StatusNotFound && strings.HasPrefix(below, "/functions/"):
+		return advised(err, "`make publish APP=%s` deploys the functions", path.Base(scope))
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -33,10 +32,6 @@ func (a *app) open(ctx context.Context, t *target, app string) error {
 	}
 	if t.audience, err = p.audience(ctx, s); err == nil && t.audience == "" {
 		t.keyName, t.key, err = p.key(ctx, s, "Ops")
-	}
-	var missing *missingError
-	if errors.As(err, &missing) {
-		return advised(err, "`make publish APP=%s` deploys the functions", s.Name)
 	}
 	return err
 }

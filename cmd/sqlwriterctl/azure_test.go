@@ -160,7 +160,7 @@ func TestWhatKeepsAPersonOut(t *testing.T) {
 				}
 				azuretest.Az(t, answers)
 			},
-			what: "error: az: Please run 'az login' to setup account.\n", hint: "hint: sign in with `az login`",
+			what: "error: az: ERROR: Please run 'az login' to setup account.\n", hint: "hint: sign in with `az login`",
 		},
 		"no az": {
 			change: func(t *testing.T, _ *azuretest.ARM) { t.Helper(); t.Setenv("PATH", t.TempDir()) },
