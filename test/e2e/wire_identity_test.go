@@ -30,15 +30,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/handlers"
+	"sqlwriter/test/bicep"
 	"sqlwriter/test/emulators/azurite"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/loopback"
 	"sqlwriter/test/emulators/servicebus"
 	"sqlwriter/test/sample"
 )
-
-// evaluated are the app settings that deploy/azure/main.bicep writes for an own deployment, evaluated by test/bicep.
-const evaluated = "../bicep/testdata/settings.json"
 
 // handlerHeader and hostHeader are the IDENTITY_HEADER of the two processes.
 const handlerHeader, hostHeader = "handler-header-marker", "host-header-marker"
@@ -137,10 +135,9 @@ func inCloud(t *testing.T, blobs *azurite.Server, lines ...int64) *cloud {
 	t.Helper()
 	s := newStackOver(t, newContainers(t, func(o *cosmosdb.Options) { o.AcceptBearer = true }), lines...)
 	s.recover, s.patience = "*/2 * * * * *", 3*time.Minute // azcosmos may wait a minute for a token
-	c := &cloud{stack: s, given: map[string]string{}, address: loopback.Address(t)}
-	text, err := os.ReadFile(evaluated)
+	given, err := bicep.Settings()
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &c.given))
+	c := &cloud{stack: s, given: given, address: loopback.Address(t)}
 	require.Equal(t, []string{database, container}, []string{c.given["COSMOS_DATABASE"], c.given["COSMOS_CONTAINER"]})
 	s.cosmos.Leases(t, database, c.given["LEASE_CONTAINER"])
 	c.identity = &identities{
