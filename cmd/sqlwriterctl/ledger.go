@@ -133,8 +133,8 @@ func (c *ledgerAdoptCommand) empty(
 	}
 	if id != "" && !c.Yes {
 		return fmt.Errorf(
-			"the container has committed documents, such as %q: adopt them (`sqlwriterctl ledger adopt`), or add --yes "+
-				"if their lines are not in this database", id)
+			"the container has committed documents, such as %q: adopt them (`sqlwriterctl ledger adopt`); only "+
+				"`sqlwriterctl ledger adopt --empty --yes` says that their lines are not in this database", id)
 	}
 	if err := db.MarkEmpty(ctx, operatorName()); err != nil {
 		return err

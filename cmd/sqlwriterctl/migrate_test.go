@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	exampleDocuments "sqlwriter/examples"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlite"
@@ -180,4 +181,70 @@ func TestMigrateUpChoosesAnotherMappingOnPurposeOnly(t *testing.T) {
 	require.Equal(t, exitFailed, b.run(t, "migrate", "up"), "the file was forgotten")
 	require.Equal(t, exitOK, b.run(t, "migrate", "up", "--new-mapping"))
 	require.Equal(t, first, chosen(), "taken back")
+}
+
+// One command brings an empty database to the first document.
+func TestMigrateUpOfATrial(t *testing.T) {
+	b, db := empty(t)
+	r := newReal(t)
+	r.env["SQL_CONNECTION"] = b.env["SQL_CONNECTION"]
+	up := []string{
+		"migrate", "up", "--user", "web", "--client-id", "aa0ca2bc-3342-4a36-9665-6c2c171425a0", "--sample-tables",
+		"--history", "empty",
+	}
+	committed := r.put(t, 1, 1, "committed")
+	require.Equal(t, exitFailed, r.run(t, up...))
+	require.Contains(t, r.errors, committed)
+	require.Contains(t, r.errors, "`sqlwriterctl ledger adopt --empty --yes`")
+	require.Equal(t, exitFailed, r.run(t, "ledger", "status"), "it is not adopted")
+
+	for _, sysName := range []string{"trial", "trial", "web"} { // the last finds that it is recorded
+		r.env["SYS_NAME"] = sysName
+		require.Equal(t, exitOK, r.run(t, up...), r.errors)
+		require.Contains(t, r.errors, "SQLite has no users: --user makes none")
+		require.Contains(t, r.out, "samples with the rows of examples/")
+		require.NotContains(t, r.errors, "docs/cutover.md")
+		require.Equal(t, exitOK, r.run(t, "ledger", "status"), "the app may commit")
+	}
+	lines, err := exampleDocuments.Lines()
+	require.NoError(t, err)
+	var rows int
+	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM IVCE_DTL`).Scan(&rows))
+	require.Equal(t, len(lines), rows)
+	require.NotContains(t, lines, int64(9999901), "missing on purpose")
+
+	r.away(t)
+	other, _ := empty(t)
+	r.env["SQL_CONNECTION"] = other.env["SQL_CONNECTION"]
+	require.Equal(t, exitFailed, r.run(t, up...), "a container that does not answer may have documents")
+	require.Contains(t, r.errors, "the migrations are done; the same command, given again, does the rest")
+}
+
+func TestWhatMigrateUpRefuses(t *testing.T) {
+	b, db := empty(t)
+	for _, args := range [][]string{
+		{"--user", "web"}, {"--client-id", "x"}, {"--history", "full"}, {"--history", "empty"}, // no container is named
+	} {
+		require.Equal(t, exitUsage, b.run(t, append([]string{"migrate", "up"}, args...)...), args)
+	}
+	_, err := db.ExecContext(t.Context(), `CREATE TABLE IVCE_DTL (IVCE_DTL_UID INTEGER PRIMARY KEY)`)
+	require.NoError(t, err)
+	require.Equal(t, exitFailed, b.run(t, "migrate", "up", "--sample-tables"))
+	require.Contains(t, b.errors, "IVCE_DTL exists and is no sample: leave --sample-tables out")
+	require.Equal(t, exitOK, b.run(t, "migrate", "up"), b.errors)
+	require.Regexp(t, `docs/cutover.md goes on with "2. Shadow".*\n$`, b.errors, "the last line")
+	page, err := os.ReadFile("../../docs/cutover.md")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "\n## 2. Shadow")
+}
+
+func TestTheScriptMakesTheUser(t *testing.T) {
+	b := newBench(t)
+	script := []string{"migrate", "script", "--user", "web", "--client-id"}
+	require.Equal(t, exitOK, b.run(t, append(script, "aa0ca2bc-3342-4a36-9665-6c2c171425a0")...))
+	require.Regexp(t, `(?s)BEGIN TRANSACTION.*CREATE USER \[web\] WITH SID = 0xBCA20CAA4233364A96656C2C171425A0, TYPE = E.*`+
+		`ALTER ROLE sqlwriter_writers ADD MEMBER \[web\];.*COMMIT TRANSACTION`, b.out)
+	require.Equal(t, exitFailed, b.run(t, append(script, "web")...))
+	require.Contains(t, b.errors, "client id: expected the form")
+	require.Empty(t, b.out)
 }

@@ -1,8 +1,7 @@
 -- Least rights of the app. A DBA runs this in the database of IVCE_DTL after the migrations, and again after an
 -- update whose check at the start names a right.
--- Replace sqlwriter_app by the app's user. For a managed identity it comes from CREATE USER
--- [NAME-OF-THE-FUNCTION-APP] FROM EXTERNAL PROVIDER, otherwise from CREATE USER sqlwriter_app FOR LOGIN
--- sqlwriter_app.
+-- For a managed identity `sqlwriterctl migrate up --user` (or `migrate script --user`) makes the user and does all of this.
+-- Otherwise replace sqlwriter_app by the app's user.
 -- Replace dbo if the tables are in another schema (SQL_SCHEMA).
 IF DATABASE_PRINCIPAL_ID(N'sqlwriter_writers') IS NULL CREATE ROLE sqlwriter_writers;
 -- The procedures write with the rights of their schema's owner, on objects of the same owner.
@@ -18,7 +17,6 @@ GRANT SELECT ON OBJECT::sqlwriter.mapping TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.adoption TO sqlwriter_writers;
-GRANT SELECT ON OBJECT::sqlwriter.mapping TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.run TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::sqlwriter.audit_log TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.batch TO sqlwriter_writers;

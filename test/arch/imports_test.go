@@ -194,7 +194,7 @@ func directions() []direction {
 			[]string{
 				"internal/fault", "internal/fit", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
 				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration",
-				"internal/store/shared",
+				"internal/store/shared", "deploy/sql",
 			},
 			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
 			"adapters never import each other",
@@ -312,7 +312,7 @@ func directions() []direction {
 				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr",
 				"internal/azure", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
 				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos", "internal/fit",
-				"internal/store", "cmd/internal/stackfile",
+				"internal/store", "cmd/internal/stackfile", "examples",
 			},
 			[]string{
 				"github.com/alecthomas/kong", "golang.org/x/term",
@@ -346,6 +346,7 @@ func directions() []direction {
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},
 		{"examples", nil, nil, "documents by name"},
+		{"deploy/sql", nil, nil, "scripts for people, which the product runs too"},
 		{
 			"test/logcheck",
 			[]string{"internal/events"},

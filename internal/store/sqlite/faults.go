@@ -77,6 +77,7 @@ func namedCodeRows() []fault.Row {
 			Code: "migration_checksum", Kind: infra, Source: ours, Own: start,
 			Reason: "a migration that was run is not the file that this build has",
 		},
+		{Code: shared.CodeNoSample, Kind: infra, Reason: shared.NoSampleReason, Source: ours, Own: command},
 		{
 			Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged",
 			Source: ours, Own: command,

@@ -68,7 +68,7 @@ func TestClassifyEveryRow(t *testing.T) {
 	given := map[string]bool{
 		"read_only": true, "schema": true, "verdict_without_evidence": true, "row_count": true,
 		"path": true, "dsn": true,
-		"migration_checksum": true, "counts": true, "time": true,
+		"migration_checksum": true, "counts": true, "time": true, "no_sample": true,
 	}
 	codes := 0
 	for _, row := range sqlite.Faults() {

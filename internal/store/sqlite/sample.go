@@ -10,6 +10,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 )
 
 //go:embed sample/schema.sql
@@ -41,6 +42,31 @@ func CreateSampleSchemaAs(ctx context.Context, db *sql.DB, m *invoice.Mapping) e
 	}
 	if _, err := db.ExecContext(ctx, text); err != nil {
 		return classify("sqlite: sample schema", err)
+	}
+	return nil
+}
+
+// MakeSample is CreateSampleSchemaAs with a row of each line. It refuses a database whose IVCE_DTL is no sample. Errors
+// by kind: infrastructure; those of shared.NoSample.
+func MakeSample(ctx context.Context, db *sql.DB, m *invoice.Mapping, lines []int64) error {
+	const op = "sqlite: sample schema"
+	var others int
+	if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_master WHERE name = ? AND instr(sql, ?) = 0`,
+		string(invoice.Detail), shared.SampleKey).Scan(&others); err != nil {
+		return classify(op, err)
+	}
+	if others > 0 {
+		return shared.NoSample(op)
+	}
+	if err := CreateSampleSchemaAs(ctx, db, m); err != nil {
+		return err
+	}
+	d := dataOf(m, names{})
+	for _, line := range lines {
+		if _, err := db.ExecContext(ctx,
+			fmt.Sprintf("INSERT OR IGNORE INTO %s (%s) VALUES (?)", d.DetailTable, d.DetailKey), line); err != nil {
+			return classify(op, err)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package sqlserver
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -66,7 +68,21 @@ func SampleText() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.sampleText()
+	schema, err := t.sampleText(sampleSchema)
+	if err != nil {
+		return "", err
+	}
+	rows, err := t.sampleText(sampleRows)
+	return schema + "GO\n" + rows, err
+}
+
+// UserTexts are the texts that make the app's user.
+func UserTexts(u SetUp) ([]string, error) {
+	t, err := tablesOf(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return u.texts(t)
 }
 
 // KnowColumns reads the columns, as the first request does.
@@ -146,7 +162,9 @@ func (s *Store) changed(ctx context.Context, procedure string, change func(steps
 }
 
 // Install installs the procedures without migrations.
-func (s *Store) Install(ctx context.Context) error { return s.migrate(ctx, nil, s.procedures) }
+func (s *Store) Install(ctx context.Context) error {
+	return s.migrate(ctx, nil, s.procedures, func(*sql.Tx) error { return nil })
+}
 
 // UserColumn is a user's column in a test.
 type UserColumn struct {
@@ -294,3 +312,21 @@ func Texts(o Options, folders ...string) (map[string]string, error) {
 }
 
 func WaitedFor(script string, err error) error { return waitedFor(script, err) }
+
+// OpenThrough is New with a connector of the test's around the driver's.
+func OpenThrough(dsn string, o Options, around func(driver.Connector) driver.Connector) (*Store, error) {
+	s, err := New(dsn, o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connector(dsn, true)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.Close()
+	s.db = sql.OpenDB(around(c))
+	return s, err
+}
+
+// Saying says what an error of the server means in a set-up.
+func (s *Store) Saying(ctx context.Context, err error, u SetUp) error { return s.saying(ctx, err, u) }

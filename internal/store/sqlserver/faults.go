@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/shared"
 )
 
 // Faults lists the errors for docs/errors.md: the server's numbers, then the codes that are words.
@@ -110,6 +111,11 @@ func namedCodeRows() []fault.Row {
 			Code: "migration_checksum", Kind: infra,
 			Reason: "a migration that was run is not the file that this build has", Source: ours, Own: command,
 		},
+		{
+			Code: "other_user", Kind: infra, Reason: "the database's user of that name is another identity's",
+			Source: ours, Own: command,
+		},
+		{Code: shared.CodeNoSample, Kind: infra, Reason: shared.NoSampleReason, Source: ours, Own: command},
 		{
 			Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged",
 			Source: ours, Own: command,

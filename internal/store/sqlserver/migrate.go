@@ -83,13 +83,7 @@ func (s *Store) Mappings(ctx context.Context) ([]invoice.Recorded, error) {
 //   - contention, code "1222", which names the object: another session has locked it
 //   - infrastructure, code "migration_checksum": a file that was run differs from this build's file
 //   - others as in classify
-func (s *Store) Migrate(ctx context.Context) error {
-	files, err := migrationList()
-	if err != nil {
-		return err
-	}
-	return s.migrate(ctx, files, s.procedures)
-}
+func (s *Store) Migrate(ctx context.Context) error { return s.SetUp(ctx, SetUp{}) }
 
 func migrationList() ([]migration.File, error) {
 	files, err := migration.Read(migrationFiles, "migrations")
@@ -99,8 +93,10 @@ func migrationList() ([]migration.File, error) {
 	return files, nil
 }
 
-// migrate runs the files that were not run before, and creates the missing procedures.
-func (s *Store) migrate(ctx context.Context, files []migration.File, p procedures) error {
+// migrate runs the files that were not run before, creates the missing procedures, and runs more.
+func (s *Store) migrate(
+	ctx context.Context, files []migration.File, p procedures, more func(tx *sql.Tx) error,
+) error {
 	return s.locked(ctx, func(tx *sql.Tx) error {
 		if err := migrateIn(ctx, tx, files); err != nil {
 			return err
@@ -108,9 +104,11 @@ func (s *Store) migrate(ctx context.Context, files []migration.File, p procedure
 		if err := p.install(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, chooseMapping, sql.Named("version", s.tables.mapping.Version()),
-			sql.Named("columns", mssql.NVarCharMax(shared.MappingText(s.tables.mapping))))
-		return err
+		if _, err := tx.ExecContext(ctx, chooseMapping, sql.Named("version", s.tables.mapping.Version()),
+			sql.Named("columns", mssql.NVarCharMax(shared.MappingText(s.tables.mapping)))); err != nil {
+			return err
+		}
+		return more(tx)
 	})
 }
 
@@ -202,12 +200,12 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 	return states, classifyDependency(opMigrate, err)
 }
 
-// MigrationScript returns the SQL by which Migrate fills an empty database, for a DBA. Its batches end with GO and
+// MigrationScript returns the SQL of SetUp but for sample tables, for a DBA. Its batches end with GO and
 // run in one transaction under the lock of Migrate.
 //
 // A file's record keeps it from running twice. Where a tool goes on after an error, the next batch finds no
 // transaction and stops. The options are those of the app, because the procedures depend on them.
-func MigrationScript(o Options) (string, error) {
+func MigrationScript(o Options, u SetUp) (string, error) {
 	files, err := migrationList()
 	if err != nil {
 		return "", err
@@ -219,6 +217,10 @@ func MigrationScript(o Options) (string, error) {
 	set, err := t.procedures()
 	if err != nil {
 		return "", fault.Wrap(fault.Internal, opMigrate, fault.CodeBug, "the procedures cannot be produced", err)
+	}
+	more, err := u.texts(t)
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +
@@ -245,6 +247,9 @@ func MigrationScript(o Options) (string, error) {
 	b.WriteString("-- The mapping.\nDECLARE @version int = " + strconv.Itoa(o.Mapping.Version()) +
 		";\nDECLARE @columns nvarchar(max) = N'" + escapeQuotes(shared.MappingText(o.Mapping)) + "';\n" +
 		chooseMapping + "\nGO\n")
+	for _, text := range more {
+		b.WriteString(requireTransaction + text + "GO\n")
+	}
 	b.WriteString(requireTransaction + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil
 }

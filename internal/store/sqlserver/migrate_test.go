@@ -78,7 +78,7 @@ func TestTheScriptDoesTheWorkOfMigrate(t *testing.T) {
 	ctx := t.Context()
 	dsn := sqlservertest.NewDatabase(t)
 	s := openStore(t, dsn)
-	script, err := sqlserver.MigrationScript(sqlserver.Options{})
+	script, err := sqlserver.MigrationScript(sqlserver.Options{}, sqlserver.SetUp{})
 	require.NoError(t, err)
 	for range 2 {
 		runScript(t, s.DB(), script)

@@ -27,12 +27,13 @@ import (
 	"sqlwriter/test/sqltest"
 )
 
+const testPassword = "Test!only-5c1e"
+
 // as is the connection string of a new login with the rights of a script. The login replaces the script's user.
 func (d *database) as(t *testing.T, user, script string) string {
 	t.Helper()
-	const password = "Test!only-5c1e"
 	login := fmt.Sprintf("%s_%d", user, time.Now().UnixNano()%1e9)
-	d.spy.Exec(t, fmt.Sprintf(`CREATE LOGIN %s WITH PASSWORD = '%s'`, login, password))
+	d.spy.Exec(t, fmt.Sprintf(`CREATE LOGIN %s WITH PASSWORD = '%s'`, login, testPassword))
 	t.Cleanup(func() { // a login with a session cannot be dropped
 		require.Eventually(t, func() bool {
 			_, err := d.db.Exec(`DROP USER IF EXISTS ` + user + `; DROP LOGIN ` + login)
@@ -41,7 +42,7 @@ func (d *database) as(t *testing.T, user, script string) string {
 	})
 	d.spy.Exec(t, fmt.Sprintf(`CREATE USER %s FOR LOGIN %s`, user, login))
 	d.run(t, script)
-	return sqlservertest.As(t, d.dsn, login, password)
+	return sqlservertest.As(t, d.dsn, login, testPassword)
 }
 
 // chained grants a role the rights that a procedure has on SQL Server by its ownership chain. Other engines check the

@@ -3,17 +3,24 @@ package sqlserver
 import (
 	"context"
 	"database/sql"
-	_ "embed" // the schema's template
+	_ "embed" // the templates
+	"encoding/json"
 	"fmt"
 	"strings"
 	"text/template"
 
+	mssql "github.com/microsoft/go-mssqldb"
+
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 )
 
 //go:embed sample/schema.sql
 var sampleSchema string
+
+//go:embed sample/rows.sql
+var sampleRows string
 
 // columnType is the smallest type of a user's column. columns.go accepts others too.
 func columnType(c invoice.Column) (string, error) {
@@ -48,7 +55,7 @@ func CreateSampleSchema(ctx context.Context, db *sql.DB, o Options) error {
 	if err != nil {
 		return err
 	}
-	text, err := t.sampleText()
+	text, err := t.sampleText(sampleSchema)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "sqlserver: sample schema", fault.CodeBug,
 			"the schema cannot be produced", err)
@@ -59,10 +66,37 @@ func CreateSampleSchema(ctx context.Context, db *sql.DB, o Options) error {
 	return nil
 }
 
+// makeSample makes the sample and its rows of lines. It refuses a database with another IVCE_DTL.
+func (t tables) makeSample(ctx context.Context, tx *sql.Tx, lines []int64) error {
+	var there, ours sql.NullInt64
+	key := quote(t.schema) + "." + shared.SampleKey
+	if err := tx.QueryRowContext(ctx, `SELECT OBJECT_ID(@table, N'U'), OBJECT_ID(@key, N'PK')`,
+		sql.Named("table", t.table(invoice.Detail)), sql.Named("key", key)).Scan(&there, &ours); err != nil {
+		return err
+	}
+	if there.Valid && !ours.Valid {
+		return shared.NoSample(opMigrate)
+	}
+	list, err := json.Marshal(lines)
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{sampleSchema, sampleRows} {
+		if text, err = t.sampleText(text); err != nil {
+			return fault.Wrap(fault.Internal, opMigrate, fault.CodeBug, "the sample cannot be produced", err)
+		}
+		if _, err := tx.ExecContext(ctx, text, sql.Named("lines", mssql.NVarCharMax(list))); err != nil {
+			return fmt.Errorf("sample: %w", err)
+		}
+	}
+	return nil
+}
+
 type sampleColumn struct{ Name, Type string }
 
-func (t tables) sampleText() (string, error) {
-	parsed, err := template.New("schema").Option("missingkey=error").Parse(sampleSchema)
+// sampleText fills a template of the sample.
+func (t tables) sampleText(text string) (string, error) {
+	parsed, err := template.New("sample").Option("missingkey=error").Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("parse: %w", err)
 	}

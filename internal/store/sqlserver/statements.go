@@ -33,6 +33,8 @@ const (
 	throwRetention = 52747
 	// throwWaits: the lock of the one writer was not granted in time.
 	throwWaits = 52748
+	// throwOtherUser: the name of the app's user is that of another identity's (user.sql).
+	throwOtherUser = 52749
 )
 
 // The ledger, and its copy for a preview.

@@ -6,7 +6,7 @@ IF OBJECT_ID(N'{{.DetailTable}}', N'U') IS NULL
         [IVCE_NUM] nvarchar(50) NULL,
         [ITM_LDSC] nvarchar(200) NULL{{range .Detail}},
         {{.Name}} {{.Type}} NULL{{end}},
-        PRIMARY KEY ({{.DetailKey}})
+        CONSTRAINT pk_sqlwriter_sample PRIMARY KEY ({{.DetailKey}})
     );
 IF OBJECT_ID(N'{{.TrackingTable}}', N'U') IS NULL
     CREATE TABLE {{.TrackingTable}} (

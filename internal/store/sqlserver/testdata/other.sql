@@ -129,6 +129,9 @@ WHERE
     AND SCHEMA_NAME(p.schema_id) IN (N'sqlwriter', N'sqlwriter_preview')
 ORDER BY s.set_hash, procedure_name;
 GO
+-- sample.go, makeSample
+SELECT OBJECT_ID(@table, N'U'), OBJECT_ID(@key, N'PK');
+GO
 -- schema.go, inspectServer
 SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME();
 GO
@@ -154,4 +157,18 @@ GO
 -- schema.go, noteTriggers
 SELECT g.name, g.is_disabled, g.is_instead_of_trigger
 FROM sys.triggers AS g WHERE g.parent_id = OBJECT_ID(@table) ORDER BY g.name;
+GO
+-- setup.go, hasGrant
+SELECT
+    CASE
+        WHEN HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'CONTROL') = 1 THEN 1
+        WHEN @grants = 0 THEN HAS_PERMS_BY_NAME(COALESCE(NULLIF(@on, N''), DB_NAME()), @class, @right)
+        WHEN HAS_PERMS_BY_NAME(@on, @class, N'CONTROL') = 1 THEN 1
+        ELSE (
+            SELECT COUNT(*) FROM sys.database_permissions AS p
+            WHERE
+                p.major_id = OBJECT_ID(@on) AND p.permission_name = @right AND p.state = 'W'
+                AND p.grantee_principal_id = DATABASE_PRINCIPAL_ID()
+        )
+    END;
 GO

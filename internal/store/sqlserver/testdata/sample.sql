@@ -19,7 +19,7 @@ IF OBJECT_ID(N'[dbo].[IVCE_DTL]', N'U') IS NULL
         [UNSPSC_CNFDC_SCR] decimal(5, 4) NULL,
         [AI_STG_NM] nvarchar(50) NULL,
         [PRNT_IVCE_DTL_ID] bigint NULL,
-        PRIMARY KEY ([IVCE_DTL_UID])
+        CONSTRAINT pk_sqlwriter_sample PRIMARY KEY ([IVCE_DTL_UID])
     );
 IF OBJECT_ID(N'[dbo].[IVCE_TRKG_MSTR]', N'U') IS NULL
     CREATE TABLE [dbo].[IVCE_TRKG_MSTR] (
@@ -47,3 +47,9 @@ IF OBJECT_ID(N'[dbo].[IVCE_TRKG_MSTR]', N'U') IS NULL
         [WEB_SRCH_URL] nvarchar(2000) NULL,
         PRIMARY KEY ([IVCE_DTL_UID])
     );
+GO
+-- A row of each line of the examples, which a document needs.
+INSERT INTO [dbo].[IVCE_DTL] ([IVCE_DTL_UID])
+SELECT j.line
+FROM OPENJSON (@lines) WITH (line bigint '$') AS j
+WHERE NOT EXISTS (SELECT 1 FROM [dbo].[IVCE_DTL] AS d WHERE d.[IVCE_DTL_UID] = j.line);
