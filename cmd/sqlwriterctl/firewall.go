@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -27,61 +27,51 @@ const codeFirewall = "40615"
 
 var refusedAddress = regexp.MustCompile(`server '([\w-]+)' requested by the login\. Client with IP address '([\w.:]+)'`)
 
-// A new rule of the firewall may take five minutes.
-const (
-	ruleTakes = 5 * time.Minute
-	ruleEvery = 10 * time.Second
-)
-
 // pastFirewall connects. Where the firewall refuses this machine's address, it asks once, adds that address and
-// connects again. Without a terminal it says how.
+// connects again: a new rule may take five minutes. Without a terminal it says how.
 func (a *app) pastFirewall(ctx context.Context, connect func() error) error {
+	const every, tries = 10 * time.Second, 30
 	err := connect()
-	if fault.CodeOf(err) != codeFirewall {
-		return err
-	}
-	found := refusedAddress.FindStringSubmatch(err.Error())
-	if found == nil {
+	found := refusedAddress.FindStringSubmatch(fmt.Sprint(err))
+	if fault.CodeOf(err) != codeFirewall || found == nil {
 		return err
 	}
 	server, address := found[1], found[2]
-	group, failed := azText(ctx, "sql", "server", "list", "--query", "[?name=='"+server+"'].resourceGroup", "-o", "tsv")
-	known := failed == nil && group != ""
-	if !known {
-		group = "GROUP"
+	group := a.azText(ctx, "sql", "server", "list", "--query", "[?name=='"+server+"'].resourceGroup", "-o", "tsv")
+	rule := fmt.Sprintf("-g %s -s %s -n sqlwriterctl-%s", cmp.Or(group, "GROUP"), server,
+		strings.NewReplacer(".", "-", ":", "-").Replace(address))
+	create := fmt.Sprintf("sql server firewall-rule create %s --start-ip-address %s --end-ip-address %s -o tsv --query name",
+		rule, address, address)
+	if !a.asks || group == "" {
+		return advised(err, "`az %s` lets this machine in", create)
 	}
-	rule := []string{"-g", group, "-s", server, "-n", "sqlwriterctl-" + notInNames.ReplaceAllLiteralString(address, "-")}
-	create := append(append([]string{"sql", "server", "firewall-rule", "create"}, rule...),
-		"--start-ip-address", address, "--end-ip-address", address, "-o", "none")
-	if !a.asks || !known {
-		return advised(err, "`az %s` lets this machine in", strings.Join(create, " "))
-	}
-	if err := a.confirm(false, fmt.Sprintf("The firewall of %s refuses this machine. Add its address %s?", server, address)); err != nil {
+	question := fmt.Sprintf("The firewall of %s refuses this machine. Add its address %s?", server, address)
+	if err := a.confirm(false, question); err != nil {
 		return err
 	}
-	if _, err := azText(ctx, create...); err != nil {
-		return err
+	if a.azText(ctx, strings.Fields(create)...) == "" {
+		return advised(err, "az added no rule; `az %s` does it", create)
 	}
 	a.tellf("the firewall of %s has a rule for %s; this takes it back: az sql server firewall-rule delete %s",
-		server, address, strings.Join(rule, " "))
-	for waited := time.Duration(0); ; waited += ruleEvery {
-		if err = connect(); fault.CodeOf(err) != codeFirewall || waited >= ruleTakes {
-			return err
+		server, address, rule)
+	for range tries {
+		if err = connect(); fault.CodeOf(err) != codeFirewall {
+			break
 		}
-		if err := a.wait(ctx, ruleEvery); err != nil {
+		if err := a.wait(ctx, every); err != nil {
 			return err
 		}
 	}
+	return err
 }
 
-var notInNames = regexp.MustCompile(`\W`)
-
-// azText runs the Azure CLI, and returns what it prints.
-func azText(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "az", args...).Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
-		err = fmt.Errorf("az %s: %s", strings.Join(args, " "), oneLine(string(failed.Stderr)))
+// azText runs the Azure CLI, and returns what it prints; nothing where it fails, which it says itself.
+func (a *app) azText(ctx context.Context, args ...string) string {
+	az := exec.CommandContext(ctx, "az", args...)
+	az.Stderr = a.stderr
+	out, err := az.Output()
+	if err != nil {
+		return ""
 	}
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(string(out))
 }
