@@ -117,8 +117,8 @@ func (s *Store) naming(ctx context.Context, err error, name, script string) erro
 	for _, g := range grants.FindAllStringSubmatch(script, -1) {
 		for right := range strings.SplitSeq(g[1], ", ") {
 			var has sql.NullInt64 // NULL where it does not exist, or may not be seen
-			if s.db.QueryRowContext(ctx, hasGrant, sql.Named("right", right), sql.Named("class", cmp.Or(g[3], "DATABASE")),
-				sql.Named("on", g[4]), sql.Named("grants", g[5] != "")).Scan(&has) != nil {
+			if s.db.QueryRowContext(ctx, hasGrant, sql.Named("right", right), sql.Named("grants", g[5] != ""),
+				sql.Named("class", cmp.Or(g[3], "DATABASE")), sql.Named("on", g[4])).Scan(&has) != nil {
 				return err // it says more than that nobody could look
 			}
 			if has.Int64 == 0 {
