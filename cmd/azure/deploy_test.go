@@ -8,6 +8,7 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -354,4 +355,24 @@ func TestOutputsThatAreNoneAreAnError(t *testing.T) {
 	require.ErrorContains(t, (&group{t: t, person: ann, outputs: `{}`}).deploy(nil), "the deployment has no output")
 	require.ErrorContains(t, tool{}.command(t.Context(), nil), "azure deploy, azure publish or azure check")
 	require.ErrorContains(t, tool{}.command(t.Context(), []string{"deploy"}), "make azure GROUP=name")
+}
+
+// TestTheTargetsOfMake: what is typed after make azure and make publish arrives.
+func TestTheTargetsOfMake(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip(err)
+	}
+	for typed, want := range map[string]string{
+		"azure GROUP=g": "azure deploy -group 'g' -params '' -sql-admin '' -mode '' -lease-prefix ''",
+		"azure GROUP=g PARAMS=f SQL_ADMIN=DBAs MODE=shadow LEASE_PREFIX=web-2- YES=1 RESTORE=1": "azure deploy -group 'g' " +
+			"-params 'f' -sql-admin 'DBAs' -mode 'shadow' -lease-prefix 'web-2-' -yes -restore",
+		"publish APP=a MIGRATED=m": "azure publish -app 'a' -migrated 'm'",
+	} {
+		cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n", "-C", "../.."}, strings.Fields(typed)...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		printed := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "\\\n", " ")), " ")
+		require.Contains(t, printed+" ", want+" ", typed)
+		require.Contains(t, printed, " -o bin/ ", "it uses bin/sqlwriterctl, or prints its lines")
+	}
 }
