@@ -162,7 +162,11 @@ func TestGoldenOfTheFirstMakeAzure(t *testing.T) {
 		},
 		"pipeline": {
 			strings.Replace(ownOutputs, `"value": []`, `"value": [`+roleOfStorage+`]`, 1),
-			func(d *deployment) { d.admins = "Invoices' DBAs" },
+			func(d *deployment) { // a second environment
+				file := []byte("using 'x'\r\nparam sysName = 'test'\r\n")
+				require.NoError(t, os.WriteFile("x.bicepparam", file, 0o600))
+				d.admins, d.from = "Invoices' DBAs", "x.bicepparam"
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +230,10 @@ func TestTheSecondMakeAzureNeedsTheFile(t *testing.T) {
 	require.ErrorContains(t, g.deploy(nil), "make azure GROUP=g RESTORE=1")
 	require.NoFileExists(t, "g.bicepparam")
 
+	g.deployed["ofAnotherRelease"] = "x"
 	require.NoError(t, g.deploy(func(d *deployment) { d.restore = true }))
+	delete(g.deployed, "ofAnotherRelease")
+	require.NotContains(t, parameterFile(t), "ofAnotherRelease")
 	require.Len(t, g.says, 1, "it does no more")
 	require.Contains(t, parameterFile(t), "param leasePrefix = 'web-shadow-'\n")
 	require.Error(t, g.deploy(func(d *deployment) { d.restore = true }), "a file that is there stays")
@@ -368,7 +375,8 @@ func TestTheTargetsOfMake(t *testing.T) {
 			"-params 'f' -sql-admin 'DBAs' -mode 'shadow' -lease-prefix 'web-2-' -yes -restore",
 		"publish APP=a MIGRATED=m": "azure publish -app 'a' -migrated 'm'",
 	} {
-		cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n", "-C", "../.."}, strings.Fields(typed)...)...)
+		args := append([]string{"-n", "-C", "../.."}, strings.Fields(typed)...)
+		cmd := exec.CommandContext(t.Context(), "make", args...)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		printed := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "\\\n", " ")), " ")
