@@ -130,11 +130,11 @@ stage: ## Lay out .stage exactly as the Functions host wants its script root; be
 	$(GO) run ./cmd/stage -state .local
 
 azure: ctl ## Make or change the environment of a resource group, by the file GROUP.bicepparam (docs/deploy.md): make azure GROUP=name. Needs az. At the first time PARAMS=FILE and SQL_ADMIN=ENTRA-GROUP; later MODE and LEASE_PREFIX, YES=1, RESTORE=1.
-	@$(GO) run ./cmd/azure deploy -group '$(GROUP)' -params '$(PARAMS)' -sql-admin '$(SQL_ADMIN)' -mode '$(MODE)' \
-		-lease-prefix '$(LEASE_PREFIX)' $(if $(YES),-yes) $(if $(RESTORE),-restore)
+	@$(GO) run ./cmd/azure deploy GROUP='$(GROUP)' PARAMS='$(PARAMS)' SQL_ADMIN='$(SQL_ADMIN)' MODE='$(MODE)' \
+		LEASE_PREFIX='$(LEASE_PREFIX)' YES='$(YES)' RESTORE='$(RESTORE)'
 
 publish: ctl ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az). MIGRATED=SET: where the database cannot be asked.
-	@$(GO) run ./cmd/azure publish -app '$(APP)' -migrated '$(MIGRATED)'
+	@$(GO) run ./cmd/azure publish APP='$(APP)' MIGRATED='$(MIGRATED)'
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
 	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/azure ./cmd/sqlwriterctl ./test/bicep -run 'Golden|Rules|Sample|Produced' -update

@@ -41,14 +41,16 @@ type deployment struct {
 type state struct {
 	Properties struct {
 		Parameters map[string]struct{ Value any }
-		// Outputs are empty after a deployment that failed.
-		Outputs struct {
-			App, URL, IdentityName, ClientID, PrincipalID          struct{ Value string }
-			SQLServer, SQLDatabase, CosmosEndpoint, CosmosDatabase struct{ Value string }
-			MissingRoles                                           struct {
-				Value []struct{ Role, Scope, Principal string }
-			}
-		}
+		Outputs    outputs
+	}
+}
+
+// outputs are those of the template; empty after a deployment that failed.
+type outputs struct {
+	App, URL, IdentityName, ClientID, PrincipalID struct{ Value string }
+	SQLServer, SQLDatabase, CosmosDatabase        struct{ Value string }
+	MissingRoles                                  struct {
+		Value []struct{ Role, Scope, Principal string }
 	}
 }
 
@@ -229,24 +231,16 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 
 // next says what there is now, what others must be asked for, and the lines that come next, filled in.
 func (d deployment) next(p parameters, made state) error {
-	values := map[string]any{"File": d.path}
-	o := made.Properties.Outputs
-	for name, output := range map[string]struct{ Value string }{
-		"App": o.App, "URL": o.URL, "IdentityName": o.IdentityName, "ClientID": o.ClientID,
-		"PrincipalID": o.PrincipalID, "CosmosDatabase": o.CosmosDatabase,
-		"SQLServer": o.SQLServer, "SQLDatabase": o.SQLDatabase,
-	} {
-		if output.Value == "" {
-			return fmt.Errorf("the deployment has no output %s", name)
-		}
-		values[name] = output.Value
-	}
-	values["MissingRoles"], values["TheirServer"] = o.MissingRoles.Value, p.text("sqlServer")
 	account, _, _ := strings.Cut(strings.TrimPrefix(p.text("cosmosEndpoint"), "https://"), ".")
-	values["TheirAccount"] = account
-	values["Leases"] = cmp.Or(p.text("leaseContainer"), d.defaults.text("leaseContainer"))
 	var text strings.Builder
-	err := template.Must(template.New("next").Parse(nextText)).Execute(&text, values)
+	err := template.Must(template.New("next").Parse(nextText)).Execute(&text, struct {
+		outputs
+
+		File, TheirAccount, TheirServer, Leases string
+	}{
+		made.Properties.Outputs, d.path, account, p.text("sqlServer"),
+		cmp.Or(p.text("leaseContainer"), d.defaults.text("leaseContainer")),
+	})
 	d.say(text.String())
 	return err
 }

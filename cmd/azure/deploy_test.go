@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -222,6 +223,15 @@ func TestNothingElseDependsOnWhoDeploys(t *testing.T) {
 	}
 }
 
+// TestTheTemplateSaysWhatIsPrinted: its outputs have the names that are read.
+func TestTheTemplateSaysWhatIsPrinted(t *testing.T) {
+	text, err := os.ReadFile("../../" + bicep)
+	require.NoError(t, err)
+	for field := range reflect.TypeFor[outputs]().Fields() {
+		require.Regexp(t, `(?mi)^output `+field.Name+` `, string(text))
+	}
+}
+
 func TestTheSecondMakeAzureNeedsTheFile(t *testing.T) {
 	inCheckout(t)
 	g := &group{t: t, outputs: ownOutputs, person: ann}
@@ -356,10 +366,9 @@ func TestARefusalNamesTheCommandThatEndsIt(t *testing.T) {
 	require.EqualError(t, explained(errors.New("other")), "other")
 }
 
-func TestOutputsThatAreNoneAreAnError(t *testing.T) {
+func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	inCheckout(t)
 	require.ErrorContains(t, (&group{t: t}).deploy(func(d *deployment) { d.restore = true }), "has no deployment")
-	require.ErrorContains(t, (&group{t: t, person: ann, outputs: `{}`}).deploy(nil), "the deployment has no output")
 	require.ErrorContains(t, tool{}.command(t.Context(), nil), "azure deploy, azure publish or azure check")
 	require.ErrorContains(t, tool{}.command(t.Context(), []string{"deploy"}), "make azure GROUP=name")
 }
@@ -370,10 +379,10 @@ func TestTheTargetsOfMake(t *testing.T) {
 		t.Skip(err)
 	}
 	for typed, want := range map[string]string{
-		"azure GROUP=g": "azure deploy -group 'g' -params '' -sql-admin '' -mode '' -lease-prefix ''",
-		"azure GROUP=g PARAMS=f SQL_ADMIN=DBAs MODE=shadow LEASE_PREFIX=web-2- YES=1 RESTORE=1": "azure deploy -group 'g' " +
-			"-params 'f' -sql-admin 'DBAs' -mode 'shadow' -lease-prefix 'web-2-' -yes -restore",
-		"publish APP=a MIGRATED=m": "azure publish -app 'a' -migrated 'm'",
+		"azure GROUP=g": "azure deploy GROUP='g' PARAMS='' SQL_ADMIN='' MODE='' LEASE_PREFIX='' YES='' RESTORE=''",
+		"azure GROUP=g PARAMS=f SQL_ADMIN=DBAs MODE=shadow LEASE_PREFIX=web-2- YES=1 RESTORE=1": "azure deploy GROUP='g' " +
+			"PARAMS='f' SQL_ADMIN='DBAs' MODE='shadow' LEASE_PREFIX='web-2-' YES='1' RESTORE='1'",
+		"publish APP=a MIGRATED=m": "azure publish APP='a' MIGRATED='m'",
 	} {
 		args := append([]string{"-n", "-C", "../.."}, strings.Fields(typed)...)
 		cmd := exec.CommandContext(t.Context(), "make", args...)

@@ -1,9 +1,9 @@
 // Command azure makes an environment in Azure, and publishes to it: `make azure` and `make publish`. What it does there
 // it does by az and func, as the person who is signed in.
 //
-//	go run ./cmd/azure deploy -group GROUP
-//	go run ./cmd/azure publish -app NAME
-//	go run ./cmd/azure check -app NAME
+//	go run ./cmd/azure deploy GROUP=name
+//	go run ./cmd/azure publish APP=name
+//	go run ./cmd/azure check APP=name
 package main
 
 import (
@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -49,33 +48,24 @@ func main() {
 	}
 }
 
-// command runs what the command line says.
+// command runs what the command line says, in make's words: GROUP=name.
 func (t tool) command(ctx context.Context, args []string) error {
-	name := strings.Join(args[:min(1, len(args))], "")
-	flags := flag.NewFlagSet("azure "+name, flag.ExitOnError)
-	d, p := deployment{tool: t}, publication{check: check{tool: t, source: "."}}
-	if name == "deploy" {
-		flags.StringVar(&d.group, "group", "", "the resource group")
-		flags.StringVar(&d.from, "params", "", "parameters that the group's file begins with, at the first time")
-		flags.StringVar(&d.mode, "mode", "", "live or shadow, if it shall change")
-		flags.StringVar(&d.prefix, "lease-prefix", "", "prefix of the leases, if it shall change")
-		flags.StringVar(&d.admins, "sql-admin", "", "Entra group that administers a server that is made")
-		flags.BoolVar(&d.yes, "yes", false, "what would change was looked at")
-		flags.BoolVar(&d.restore, "restore", false, "write the parameter file of the last deployment, and do no more")
-	} else {
-		flags.StringVar(&p.app, "app", "", "the function app")
-		flags.StringVar(&p.migrated, "migrated", "", "procedures of the database, where it cannot be asked")
+	values := map[string]string{}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		values[name] = value
 	}
-	if err := flags.Parse(args[min(1, len(args)):]); err != nil {
-		return err
-	}
-	switch name {
+	check := check{tool: t, source: ".", app: values["APP"]}
+	switch args = append(args, ""); args[0] {
 	case "deploy":
-		return d.deploy(ctx)
+		return deployment{
+			tool: t, group: values["GROUP"], from: values["PARAMS"], admins: values["SQL_ADMIN"], mode: values["MODE"],
+			prefix: values["LEASE_PREFIX"], yes: values["YES"] != "", restore: values["RESTORE"] != "",
+		}.deploy(ctx)
 	case "publish":
-		return p.publish(ctx)
+		return publication{check, values["MIGRATED"]}.publish(ctx)
 	case "check":
-		return p.check.check(ctx)
+		return check.check(ctx)
 	}
 	return errors.New("azure deploy, azure publish or azure check")
 }
