@@ -90,7 +90,7 @@ func (d deployment) deploy(ctx context.Context) error {
 	if p, err = d.complete(ctx, p, first); err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.path, []byte(p), 0o644); err != nil { //nolint:gosec // no secret: a team shares it
+	if err := d.write(string(p)); err != nil {
 		return err
 	}
 	if d.restore {
@@ -99,7 +99,7 @@ func (d deployment) deploy(ctx context.Context) error {
 	}
 	if !first {
 		if err := d.allowed(ctx, p, used, app); err != nil {
-			return errors.Join(err, os.WriteFile(d.path, before, 0o644)) //nolint:gosec // as it was
+			return errors.Join(err, d.write(string(before)))
 		}
 	}
 	d.say("Deploying takes about six minutes.")
@@ -108,7 +108,17 @@ func (d deployment) deploy(ctx context.Context) error {
 		"-f", bicep, "-p", d.path); err != nil {
 		return err
 	}
+	if p.get("sqlAdmin") != "" { // Azure takes it with a server that is made, and at times refuses it afterwards
+		if err := d.write(string(p.set("sqlAdmin", "{}"))); err != nil {
+			return err
+		}
+	}
 	return d.next(p, made)
+}
+
+// write writes the file.
+func (d deployment) write(text string) error {
+	return os.WriteFile(d.path, []byte(text), 0o644) //nolint:gosec // no secret: a team shares it
 }
 
 // az asks az for JSON.
@@ -139,7 +149,10 @@ func (d deployment) last(ctx context.Context) (used map[string]any, app string, 
 			used[name] = p.Value
 		}
 	}
-	return used, last.Properties.Outputs.App.Value, nil
+	if app = last.Properties.Outputs.App.Value; app != "" {
+		used["sqlAdmin"] = map[string]any{} // the server has it
+	}
+	return used, app, nil
 }
 
 // begin makes a parameter file, of what a deployment used or of the file that was named.

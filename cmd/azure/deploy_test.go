@@ -30,6 +30,7 @@ type group struct {
 	settings map[string]string
 	outputs  string
 	refuses  string // what az says in place of deploying
+	file     string // that was deployed last
 	says     []string
 	looked   bool // at what would change
 	answer   bool
@@ -47,7 +48,7 @@ const (
 		"scope": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/stabc", "principal": "99999999-8888-7777-6666-555555555555"}`
 )
 
-const ann = `{"id": "aaaaaaaa-0000-0000-0000-00000000000a", "displayName": "Ann", "userPrincipalName": "ann@contoso.example"}`
+const ann = `{"id": "00000000-0000-4000-8000-000000000006", "displayName": "Ann", "userPrincipalName": "ann@example.com"}`
 
 func (g *group) run(_ context.Context, how program, name string, args ...string) ([]byte, error) {
 	g.t.Helper()
@@ -81,6 +82,7 @@ func (g *group) run(_ context.Context, how program, name string, args ...string)
 		}
 		return json.Marshal(list)
 	case line == "deployment group create -g g -n sqlwriter -f deploy/azure/main.bicep -p g.bicepparam" && g.refuses == "":
+		g.file = parameterFile(g.t)
 		g.deployed, g.settings = g.effect()
 		return []byte(`{"properties": {"outputs": ` + g.outputs + `}}`), nil
 	case strings.HasPrefix(line, "deployment group create") && g.refuses != "":
@@ -151,6 +153,8 @@ func parameterFile(t *testing.T) string {
 func TestGoldenOfTheFirstMakeAzure(t *testing.T) {
 	golden, err := filepath.Abs("testdata")
 	require.NoError(t, err)
+	evaluated, err := os.ReadFile("../../test/bicep/testdata/own.bicepparam")
+	require.NoError(t, err)
 	for name, first := range map[string]struct {
 		outputs string
 		change  func(*deployment)
@@ -178,6 +182,10 @@ func TestGoldenOfTheFirstMakeAzure(t *testing.T) {
 			}
 			require.NoError(t, g.deploy(first.change))
 			require.False(t, g.looked, "there is nothing that could change")
+			if name == "own" {
+				require.Equal(t, string(evaluated), strings.Replace(g.file, "'deploy/", "'../../../deploy/", 1),
+					"test/bicep evaluates such a file")
+			}
 			got := parameterFile(t) + "----\n" + strings.Join(g.says, "\n")
 			path := filepath.Join(golden, name+".golden")
 			if *update {
@@ -201,6 +209,7 @@ func TestTheSecondMakeAzureChangesNothing(t *testing.T) {
 			g := &group{t: t, outputs: ownOutputs, person: ann}
 			require.NoError(t, g.deploy(first))
 			file, deployed, settings := parameterFile(t), maps.Clone(g.deployed), maps.Clone(g.settings)
+			require.NotRegexp(t, `sqlAdmin = \{.+\}`, file, "Azure may refuse it for a server that is there")
 			g.person = ""
 			require.NoError(t, g.deploy(nil))
 			require.False(t, g.looked)
@@ -240,10 +249,11 @@ func TestTheSecondMakeAzureNeedsTheFile(t *testing.T) {
 	require.ErrorContains(t, g.deploy(nil), "make azure GROUP=g RESTORE=1")
 	require.NoFileExists(t, "g.bicepparam")
 
-	g.deployed["ofAnotherRelease"] = "x"
+	g.deployed["ofAnotherRelease"], g.deployed["sqlAdmin"] = "x", map[string]any{"name": "ann"}
 	require.NoError(t, g.deploy(func(d *deployment) { d.restore = true }))
 	delete(g.deployed, "ofAnotherRelease")
-	require.NotContains(t, parameterFile(t), "ofAnotherRelease")
+	delete(g.deployed, "sqlAdmin")
+	require.NotRegexp(t, `ofAnotherRelease|sqlAdmin = \{.+\}`, parameterFile(t))
 	require.Len(t, g.says, 1, "it does no more")
 	require.Contains(t, parameterFile(t), "param leasePrefix = 'web-shadow-'\n")
 	require.Error(t, g.deploy(func(d *deployment) { d.restore = true }), "a file that is there stays")
@@ -356,6 +366,7 @@ func TestARefusalNamesTheCommandThatEndsIt(t *testing.T) {
 		"ERROR: Error while attempting to download Bicep CLI: <urlopen error>":                                       "az config set bicep.use_binary_from_path=true",
 		"ERROR: Error while attempting to retrieve the latest Bicep version: HTTP":                                   "az config set bicep.use_binary_from_path=true",
 		"(MissingSubscriptionRegistration) The subscription is not registered to use namespace 'Microsoft.App'. See": "az provider register --namespace Microsoft.App --wait",
+		"Invalid value given for parameter AzureADOnlyAuthentication.":                                               "param sqlAdmin = {}",
 		"(AuthorizationFailed) ... action 'Microsoft.Authorization/roleAssignments/write' over scope":                "param assignRoles = false",
 	} {
 		t.Run(advice, func(t *testing.T) {

@@ -112,6 +112,10 @@ var refusals = [][2]string{ //nolint:gochecknoglobals // a table
 		`download Bicep CLI|latest Bicep version|Bicep versions|"bicep" executable`,
 		"az cannot get its Bicep: put one on the PATH, and az config set bicep.use_binary_from_path=true",
 	},
+	{
+		`AzureADOnlyAuthentication|parameter Login|AadOnlyAuthenticationIsEnabled`,
+		"the server is there already: with `param sqlAdmin = {}` in the parameter file make azure leaves its administrator",
+	},
 	{`roleAssignments/write`, "you may not assign roles: with `param assignRoles = false` in the parameter file " +
 		"make azure prints what others must do"},
 }
