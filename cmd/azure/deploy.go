@@ -157,13 +157,16 @@ func (d deployment) last(ctx context.Context) (used map[string]any, app string, 
 
 // begin makes a parameter file, of what a deployment used or of the file that was named.
 func (d deployment) begin(used map[string]any) (parameters, error) {
-	using := "using '" + bicep + "'"
+	text := "// make azure wrote this file, and reads it: keep it where the team finds it.\n"
 	if d.from != "" {
-		text, err := os.ReadFile(d.from)
-		lines := strings.TrimRight(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") + "\n"
-		return parameters(regexp.MustCompile(`(?m)^using .*$`).ReplaceAllString(lines, using)), err
+		named, err := os.ReadFile(d.from)
+		if err != nil {
+			return "", err
+		}
+		text = strings.TrimSpace(strings.ReplaceAll(string(named), "\r\n", "\n")) + "\n"
+		text = regexp.MustCompile(`(?m)^using .*\n+`).ReplaceAllString(text, "")
 	}
-	p := parameters(using + "\n\n// make azure wrote this file, and reads it: keep it where the team finds it.\n")
+	p := parameters("using '" + bicep + "'\n\n" + text)
 	for _, name := range slices.Sorted(maps.Keys(used)) {
 		p = p.set(name, literal(used[name]))
 	}

@@ -168,7 +168,7 @@ func TestGoldenOfTheFirstMakeAzure(t *testing.T) {
 		"pipeline": {
 			strings.Replace(ownOutputs, `"value": []`, `"value": [`+roleOfStorage+`]`, 1),
 			func(d *deployment) { // a second environment
-				file := []byte("using 'x'\r\nparam sysName = 'test'\r\n")
+				file := []byte("param sysName = 'test'\r\n")
 				require.NoError(t, os.WriteFile("x.bicepparam", file, 0o600))
 				d.admins, d.from = "Invoices' DBAs", "x.bicepparam"
 			},
