@@ -241,7 +241,8 @@ func mistakes() map[string]mistake {
 			left: []string{"IVCE_TRKG_MSTR.LINE_GUID"},
 		},
 		"twin ids": {
-			twin: true, finds: []string{"container"}, says: "several documents have one id", left: []string{"container"},
+			twin: true, finds: []string{"container"}, says: "several documents have one id",
+			left: []string{"container"},
 		},
 		"rare member": {
 			truth: func(tables map[invoice.Table]*mapping.Table) {

@@ -324,8 +324,8 @@ func TestADraftKeepsTheFile(t *testing.T) {
 		"rows have a value, and no document")
 	require.Contains(t, string(draft), `{"name":"RQST_TS","line":"request_time","meaning":"time of the request, from the document's id"}`,
 		"what rows have shown is not assumed any more")
-	require.Contains(t, of(w.check(t, mapping.Read(draft)), "DTL.UPC_CD")[0], "look: no document has process_output.upc",
-		"what a column keeps is not compared")
+	require.Contains(t, of(w.check(t, mapping.Read(draft)), "DTL.UPC_CD")[0],
+		"look: no document has process_output.upc", "what a column keeps is not compared")
 	_, err = r.Draft([]byte("[]"))
 	require.Error(t, err)
 }
