@@ -220,18 +220,6 @@ func TestTheSecondMakeAzureChangesNothing(t *testing.T) {
 	}
 }
 
-// TestNothingElseDependsOnWhoDeploys: the template asks for nobody, so the parameter file says all.
-func TestNothingElseDependsOnWhoDeploys(t *testing.T) {
-	files, err := filepath.Glob("../../deploy/azure/*.bicep*")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.NotRegexp(t, `\b(deployer|utcNow|newGuid|readEnvironmentVariable)\(`, string(text), file)
-	}
-}
-
 // TestTheTemplateSaysWhatIsPrinted: its outputs have the names that are read.
 func TestTheTemplateSaysWhatIsPrinted(t *testing.T) {
 	text, err := os.ReadFile("../../" + bicep)

@@ -1,4 +1,4 @@
-// Everything that the SQL Writer needs, in one resource group and without a key:
+// Everything that the SQL Writer needs, in one resource group and without a key (docs/deploy.md):
 //   make azure GROUP=NAME                            a Cosmos DB account and a SQL database are made too
 //   make azure GROUP=NAME PARAMS=theirs.bicepparam   they are others': the account's owner runs cosmos.bicep
 // Nothing depends on who deploys: the next person, or a pipeline, changes nothing.

@@ -47,9 +47,6 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if address := os.Getenv(asProgram); address != "" {
-		os.Exit(programFrom(address))
-	}
 	// Tests that say Parallel spend their time waiting for deadlines, not for a processor. -parallel still wins.
 	if err := flag.Set("test.parallel", "32"); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
