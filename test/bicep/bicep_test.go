@@ -123,14 +123,35 @@ func TestDeployedGolden(t *testing.T) {
 	require.Equal(t, golden, deployed, "go test ./test/bicep -run Golden -update")
 }
 
-// Another person, and a pipeline, deploy what the first one did, also in the middle of a shadow.
+// Another person, and a pipeline, deploy what the first one did, also in the middle of a shadow: by the files that make
+// azure has written.
 func TestASecondDeploymentChangesNothing(t *testing.T) {
-	python := python(t)
-	first := python.of(repository, evaluated, person{"objectId": "1", "userPrincipalName": "ann@example.com"})
-	require.Len(t, first.Deployed, len(evaluated))
-	require.Equal(t, "shadow", first.Deployed[theirs].Settings()["MODE"])
+	python, dir := python(t), t.TempDir()
+	main, err := filepath.Abs(filepath.Join(repository, "deploy/azure/main.bicep"))
+	require.NoError(t, err)
+	written := []string{"own.golden", "pipeline.golden", "theirs.golden"}
+	for i, name := range written {
+		text, err := os.ReadFile(filepath.Join(repository, "cmd/azure/testdata", name))
+		require.NoError(t, err)
+		file, _, _ := strings.Cut(string(text), "\n----\n")
+		file = strings.Replace(file, "using 'deploy/azure/main.bicep'", "using '"+main+"'", 1)
+		written[i] = name + ".bicepparam"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, written[i]), []byte(file), 0o600))
+	}
+	first := python.of(dir, written, person{"objectId": "1", "userPrincipalName": "ann@example.com"})
+	require.Empty(t, first.Findings)
 	for _, next := range []person{{"objectId": "2", "userPrincipalName": "bob@example.com"}, {"objectId": "3"}} {
-		require.Equal(t, first, python.of(repository, evaluated, next))
+		require.Equal(t, first, python.of(dir, written, next))
+	}
+	require.Equal(t, "shadow", first.Deployed[written[2]].Settings()["MODE"])
+	golden, err := bicep.Deployed()
+	require.NoError(t, err)
+	for i, made := range first.Deployed[written[0]].Resources {
+		if made.Type == server { // it is there, and keeps its administrator
+			delete(golden[own].Resources[i].Body["properties"].(map[string]any), "administrators")
+			delete(made.Body["properties"].(map[string]any), "administrators")
+		}
+		require.Equal(t, golden[own].Resources[i], made)
 	}
 }
 
