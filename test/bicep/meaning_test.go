@@ -73,7 +73,7 @@ var roles = []struct{ kind, id, words string }{
 	{storage, "b7e6dc6d-f1e8-4753-8033-0f276bb0955b", "Storage Blob Data Owner"},
 	{bus, "090c5cfd-751d-490a-894a-3ce6f1109419", "Azure Service Bus Data Owner"},
 	{insights, "3913510d-42f4-4e42-8a64-420c390055eb", ""},
-	{cosmos, "00000000-0000-0000-0000-000000000002", "Cosmos DB Built-in Data Contributor"},
+	{cosmos, "00000000-0000-0000-0000-000000000002", "Built-in Data Contributor, a data-plane role at the database"},
 }
 
 // ofTheHost are settings that config does not know. refused are those that the plan refuses, or by which the host would

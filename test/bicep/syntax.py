@@ -1,7 +1,7 @@
 """Bicep files as trees.
 
-The grammar has faults. It reads !a.b as (!a).b, and c ? a : b.c as (c ? a : b).c, which evaluate.py refuses; a call in a
-list as two items, of which the first is a name that is not declared; and no parameter files (parse).
+The grammar has faults. It reads !a.b as (!a).b, and c ? a : b.c as (c ? a : b).c, which evaluate.py refuses; a call in
+a list as two items, of which the first is a name that is not declared; and no parameter files (parse).
 """
 
 import functools
