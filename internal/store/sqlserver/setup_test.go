@@ -355,9 +355,10 @@ func TestEachMissingRightIsNamed(t *testing.T) {
 		said(withUser, func(string) bool { return true }))
 }
 
-// Who migrates, and who sets up, do it with the rights of their scripts alone. Other engines than SQL Server grant neither CREATE nor
-// ALTER nor CONTROL: there the schemas' owner has those rights, and the database's owner alone makes users and roles
-// and fills them. So four of the rights can be taken away there; TestEachMissingRightIsNamed takes away each.
+// Who migrates, and who sets up, do it with the rights of their scripts alone. Other engines than SQL Server grant
+// neither CREATE nor ALTER nor CONTROL: there the schemas' owner has those rights, and the database's owner alone makes
+// users and roles and fills them. So four of the rights can be taken away there; TestEachMissingRightIsNamed takes away
+// each.
 func TestWhoSetsUpNeedsTheseRightsAlone(t *testing.T) {
 	const preview, detail, tracking = "SCHEMA::sqlwriter_preview", "OBJECT::dbo.IVCE_DTL", "OBJECT::dbo.IVCE_TRKG_MSTR"
 	for _, without := range []string{"", "SCHEMA::sqlwriter", preview, detail, tracking} {
@@ -397,7 +398,7 @@ func TestWhoSetsUpNeedsTheseRightsAlone(t *testing.T) {
 		}
 		dsn := sqlservertest.As(t, d.dsn, person, testPassword)
 		if without == detail {
-			require.NoError(t, d.setUpAs(t, dsn, &exchange{}, sqlserver.SetUp{}), "who migrates needs none to the tables")
+			require.NoError(t, d.setUpAs(t, dsn, &exchange{}, sqlserver.SetUp{}), "who migrates needs none of it")
 		}
 		for _, on := range []string{detail, tracking} {
 			if on != without && !d.real {

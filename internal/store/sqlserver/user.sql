@@ -1,4 +1,5 @@
 -- The app's user. Its SID is the bytes of its identity's client id, so the server asks no directory.
+-- deploy/sql/check_rights.sql tries its rights. DROP USER takes it back; the schemas and all rows stay.
 DECLARE @client uniqueidentifier = (
     SELECT CAST(p.sid AS uniqueidentifier) FROM sys.database_principals AS p WHERE p.name = N'{{user}}'
 );
