@@ -86,7 +86,7 @@ func (g *group) run(_ context.Context, how program, name string, args ...string)
 		g.deployed, g.settings = g.effect()
 		return []byte(`{"properties": {"outputs": ` + g.outputs + `}}`), nil
 	case strings.HasPrefix(line, "deployment group create") && g.refuses != "":
-		return nil, explained(errors.New(g.refuses))
+		return nil, &failure{err: errors.New("az: exit status 1"), said: g.refuses}
 	}
 	g.t.Errorf("az does not know: %s", line)
 	return nil, errors.New("unknown")
@@ -362,7 +362,7 @@ func TestARefusalNamesTheCommandThatEndsIt(t *testing.T) {
 			require.ErrorContains(t, (&group{t: t, person: ann, refuses: says}).deploy(nil), advice)
 		})
 	}
-	require.EqualError(t, explained(errors.New("other")), "other")
+	require.EqualError(t, &failure{err: errors.New("az: exit status 1"), said: "other\n"}, "az: exit status 1\nother")
 }
 
 func TestWhatCannotBeDoneIsSaid(t *testing.T) {

@@ -73,15 +73,38 @@ func (t tool) command(ctx context.Context, args []string) error {
 func run(ctx context.Context, how program, name string, args ...string) ([]byte, error) {
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = how.dir, io.MultiWriter(&out, &said), &said
+	cmd.Dir, cmd.Stdout, cmd.Stderr = how.dir, &out, &said
 	if how.shown {
-		cmd.Stdout, cmd.Stderr = io.MultiWriter(os.Stdout, cmd.Stdout), io.MultiWriter(os.Stderr, &said)
+		cmd.Stdout, cmd.Stderr = io.MultiWriter(os.Stdout, &out), io.MultiWriter(os.Stderr, &said)
 	}
 	if err := cmd.Run(); err != nil {
-		return nil, explained(fmt.Errorf("%s: %w\n%s", name, err, &said))
+		return nil, &failure{err: fmt.Errorf("%s: %w", name, err), said: out.String() + said.String(), shown: how.shown}
 	}
 	return out.Bytes(), nil
 }
+
+// failure is a program that failed, and what it said. A person has seen that already if it was shown.
+type failure struct {
+	err   error
+	said  string
+	shown bool
+}
+
+func (f *failure) Error() string {
+	text := f.err.Error()
+	if !f.shown {
+		text = strings.TrimSpace(text + "\n" + f.said)
+	}
+	for _, r := range refusals {
+		pattern := regexp.MustCompile(r[0])
+		if m := pattern.FindStringSubmatchIndex(f.err.Error() + f.said); m != nil {
+			return text + "\n" + string(pattern.ExpandString(nil, r[1], f.err.Error()+f.said, m))
+		}
+	}
+	return text
+}
+
+func (f *failure) Unwrap() error { return f.err }
 
 func wait(ctx context.Context, d time.Duration) error {
 	select {
@@ -118,15 +141,4 @@ var refusals = [][2]string{ //nolint:gochecknoglobals // a table
 	},
 	{`roleAssignments/write`, "you may not assign roles: with `param assignRoles = false` in the parameter file " +
 		"make azure prints what others must do"},
-}
-
-// explained adds to an error what ends it.
-func explained(err error) error {
-	for _, r := range refusals {
-		pattern := regexp.MustCompile(r[0])
-		if m := pattern.FindStringSubmatchIndex(err.Error()); m != nil {
-			return fmt.Errorf("%w\n%s", err, pattern.ExpandString(nil, r[1], err.Error(), m))
-		}
-	}
-	return err
 }

@@ -39,7 +39,8 @@ func (p publication) publish(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		if !forbidden.MatchString(err.Error()) || waited >= rolesWithin {
+		var failed *failure
+		if !errors.As(err, &failed) || !forbidden.MatchString(failed.said) || waited >= rolesWithin {
 			return err
 		}
 		p.say("The app's identity may not store the package yet: a role is in force after some minutes. Trying again.")

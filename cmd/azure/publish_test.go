@@ -45,7 +45,7 @@ func (p *published) run(_ context.Context, how program, name string, args ...str
 		}
 		said := p.uploads[0]
 		p.uploads = p.uploads[min(1, len(p.uploads)-1):]
-		return nil, errors.New(said)
+		return nil, &failure{err: errors.New("func: exit status 1"), said: said, shown: true}
 	}
 	return (&fake{t: p.t, lists: []string{"all.txt"}}).run(p.t.Context(), how, name, args...)
 }
@@ -103,10 +103,10 @@ func TestRolesAreWaitedFor(t *testing.T) {
 	require.Equal(t, 2*again, p.waited)
 	require.Contains(t, p.says, "a role is in force after some minutes")
 	p = &published{t: t, uploads: []string{refusedPackage}}
-	require.ErrorContains(t, p.publish(), "403")
+	require.EqualError(t, p.publish(), "func: exit status 1", "what it said was shown")
 	require.Equal(t, rolesWithin, p.waited)
 	p = &published{t: t, uploads: []string{"no such app"}}
-	require.EqualError(t, p.publish(), "no such app")
+	require.EqualError(t, p.publish(), "func: exit status 1")
 	require.Zero(t, p.waited)
 	require.ErrorContains(t, publication{}.publish(t.Context()), "make publish APP=name")
 }
