@@ -94,8 +94,11 @@ func fitted(ctx context.Context, a *app) (s settings, report *fit.Report, err er
 		SysName: of.SysName, Reader: open.Reader(db.Mapping), Zone: cmp.Or(of.Location, time.UTC), Now: a.now(),
 	}
 	if err := container.Ping(ctx); err != nil {
-		if fault.CodeOf(err) != cosmos.CodePartitionKey {
+		switch code := fault.CodeOf(err); {
+		case strings.HasPrefix(code, "403"):
 			return s, nil, advised(err, "the right to read the container is the data-plane role Cosmos DB Built-in Data Reader")
+		case code != cosmos.CodePartitionKey:
+			return s, nil, err
 		}
 		o.KeyProblem = err.Error()
 	}

@@ -29,11 +29,14 @@ type tableCheck struct {
 	table   invoice.Table
 	columns []Column
 	rows    map[int64][]any
+	// twice counts rows of a line that has one already. taken are columns that were suggested.
+	twice int
+	taken map[string]bool
 }
 
 // table compares one table.
 func (c *check) table(ctx context.Context, table invoice.Table, columns []Column) error {
-	t := &tableCheck{c, table, columns, map[int64][]any{}}
+	t := &tableCheck{check: c, table: table, columns: columns, taken: map[string]bool{}}
 	if len(columns) == 0 {
 		c.find(Wrong, string(table), "expected a table that this login may read, found none (SQL_SCHEMA, or GRANT SELECT ON %s)",
 			table)
@@ -47,6 +50,10 @@ func (c *check) table(ctx context.Context, table invoice.Table, columns []Column
 		return err
 	}
 	c.Rows[table] = len(t.rows)
+	if t.twice > 0 {
+		c.find(Wrong, string(table)+"."+key, "%d rows have a line that another row has: a write would change one of them",
+			t.twice)
+	}
 	fed := []string{key}
 	for i, column := range c.Reader.Mapping.Columns() {
 		if column.Table == table {
@@ -66,7 +73,7 @@ func (c *check) table(ctx context.Context, table invoice.Table, columns []Column
 func (t *tableCheck) unfed(place int, has Column) {
 	with := 0
 	for _, row := range t.rows {
-		if row[place] != nil {
+		if !empty(row[place]) {
 			with++
 		}
 	}
@@ -88,46 +95,88 @@ func (t *tableCheck) place(name string) int {
 	return slices.IndexFunc(t.columns, func(c Column) bool { return c.is(name) })
 }
 
-// read reads the rows by the mapping's key, or by another column that has the lines. It returns the key's name.
+// read reads the rows by the mapping's key. Where they do not agree with the documents, it looks for another column by
+// which they do. It returns the key's name.
 func (t *tableCheck) read(ctx context.Context) (string, error) {
 	name := t.Reader.Mapping.Key(t.table)
 	where := string(t.table) + "." + name
-	if place := t.place(name); place >= 0 {
-		if err := t.readBy(ctx, t.columns[place].Name); err != nil || len(t.rows) > 0 || t.Lines == 0 {
+	own := t.place(name)
+	if own >= 0 && t.columns[own].Integer {
+		if err := t.readBy(ctx, t.columns[own].Name); err != nil {
 			return name, err
 		}
+		if equal, compared := t.agreement(); t.Lines == 0 || equal > 0 && 2*equal >= compared {
+			return name, nil
+		}
 	}
+	of := t.rows
 	for _, other := range t.columns {
-		if !other.Unique || other.is(name) {
+		if !other.Integer || !other.Unique || other.is(name) {
 			continue
 		}
 		if err := t.readBy(ctx, other.Name); err != nil {
-			return "", err
+			return name, err
 		}
-		if most(len(t.rows), t.Lines) && len(t.rows) >= leastValues {
-			t.find(Wrong, where, "the key is another column: %s has %d of %d lines", other.Name, len(t.rows), t.Lines)
+		if equal, compared := t.agreement(); equal >= leastValues && 2*equal >= compared {
+			t.find(Wrong, where, "the key is another column: %s has %d of %d lines, and its rows agree with the documents",
+				other.Name, len(t.rows), t.Lines)
 			t.mends.of(t.table, name).name = other.Name
 			return other.Name, nil
 		}
-		clear(t.rows)
 	}
-	t.find(Wrong, where, "no row has a line of a committed document: another database, or another key")
+	if t.rows = of; len(of) == 0 {
+		t.find(Wrong, where, "no row has a line of a committed document: another key, or another database")
+	}
 	return name, nil
+}
+
+// agreement counts the values of rows that are what the mapping would write.
+func (t *tableCheck) agreement() (equal, compared int) {
+	for i, c := range t.Reader.Mapping.Columns() {
+		place := t.place(c.Name)
+		if c.Table != t.table || place < 0 {
+			continue
+		}
+		for line, row := range t.rows {
+			d := t.lines[line]
+			if v := t.Reader.Mapping.RowValues(d.Values, d.Main, line)[i]; !v.Null && !empty(row[place]) {
+				compared++
+				if same(v.Text, row[place]) {
+					equal++
+				}
+			}
+		}
+	}
+	return equal, compared
 }
 
 // readBy reads the rows of the committed documents' lines.
 func (t *tableCheck) readBy(ctx context.Context, key string) error {
-	names := make([]string, len(t.columns))
+	var names []string
+	var places []int
 	for i, c := range t.columns {
-		names[i] = c.Name
+		mapped := slices.ContainsFunc(t.Reader.Mapping.Columns(), func(o invoice.Column) bool {
+			return o.Table == t.table && c.is(o.Name)
+		})
+		if mapped || !c.Large {
+			names, places = append(names, c.Name), append(places, i)
+		}
 	}
+	t.rows, t.twice = map[int64][]any{}, 0
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(t.lines)), atOnce) {
 		rows, err := t.db.UserRows(ctx, t.table, key, names, chunk)
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			t.rows[row.Line] = row.Values
+			values := make([]any, len(t.columns))
+			for n, place := range places {
+				values[place] = row.Values[n]
+			}
+			if t.rows[row.Line] != nil {
+				t.twice++
+			}
+			t.rows[row.Line] = values
 		}
 	}
 	return nil
@@ -137,10 +186,10 @@ func (t *tableCheck) readBy(ctx context.Context, key string) error {
 type evidence struct {
 	Compared
 
-	// emptied rows would lose their value. Of the rows with a time hours differ by whole hours, and zone as TIME_ZONE
-	// does from UTC. letters are what documents and rows have for a flag.
-	emptied, times, hours, zone int
-	letters                     map[[2]string]bool
+	// emptied rows would lose their value, filled ones have none; hours differ by whole hours, and zone as TIME_ZONE does
+	// from UTC. letters are what documents and rows have for a flag.
+	emptied, filled, hours, zone int
+	letters                      map[[2]string]bool
 	// refused are the codes of the rules that refuse a document.
 	refused map[string]bool
 }
@@ -152,13 +201,14 @@ func (t *tableCheck) column(i int, c invoice.Column) {
 		letters:  map[[2]string]bool{}, refused: map[string]bool{},
 	}
 	for _, d := range t.all {
-		if len(c.Paths) > 0 && !slices.ContainsFunc(c.Paths, func(path string) bool { return d.members[path] != nil }) {
-			continue
-		}
-		e.There++
-		if code := refusal(d, c); code != "" {
+		given := len(c.Paths) == 0 ||
+			slices.ContainsFunc(c.Paths, func(path string) bool { return d.members[path] != nil })
+		switch code := refusal(d, c); {
+		case code != "":
+			e.There++
 			e.refused[code] = true
-		} else {
+		case given:
+			e.There++
 			e.Fits++
 		}
 	}
@@ -182,22 +232,32 @@ func refusal(d *sampled, c invoice.Column) string {
 	for _, f := range problem.Fields {
 		var text string
 		_ = json.Unmarshal(d.members[f.Path], &text) // what is no text has another code
-		if c.Reads(f.Path) && (f.Code != "too_long" || len(utf16.Encode([]rune(text))) > c.Max) {
+		if concerns(f, c) && (f.Code != "too_long" || len(utf16.Encode([]rune(text))) > c.Max) {
 			return "validation." + f.Code
 		}
 	}
 	return ""
 }
 
+// concerns reports whether a refused member is that of a column, or is on the way to it.
+func concerns(f invoice.FieldError, c invoice.Column) bool {
+	return slices.ContainsFunc(c.Paths, func(path string) bool {
+		return path == f.Path || strings.HasPrefix(path, f.Path+".")
+	})
+}
+
 // compare compares what would be written with what a row has.
 func (e *evidence) compare(value invoice.Value, found any, c invoice.Column, zone *time.Location) {
-	if value.Null && (found == nil || c.Keep) {
+	if value.Null = value.Null || value.Text == ""; value.Null && (empty(found) || c.Keep) {
 		return
 	}
 	e.Rows++
 	switch {
 	case value.Null:
 		e.emptied++
+		return
+	case empty(found):
+		e.filled++
 		return
 	case same(value.Text, found):
 		e.Same++
@@ -208,16 +268,16 @@ func (e *evidence) compare(value invoice.Value, found any, c invoice.Column, zon
 	if c.Kind != invoice.Time || !isWritten || !isStored {
 		return
 	}
-	e.times++
-	apart := stored.Sub(written).Round(time.Second).Abs()
-	if apart > 0 && apart%time.Hour == 0 && apart < 15*time.Hour {
+	apart := stored.Sub(written)
+	if hours := apart.Round(time.Hour); hours != 0 && (apart-hours).Abs() <= time.Second && hours.Abs() < 15*time.Hour {
 		e.hours++
 	}
 	local, utc := written, stored // the clock's fields of the one are the local time of the other
 	if c.Local {
 		local, utc = stored, written
 	}
-	if local.In(zone).Format(time.DateTime) == utc.UTC().Format(time.DateTime) {
+	_, offset := local.In(zone).Zone()
+	if offset != 0 && near(local.Add(time.Duration(offset)*time.Second), utc) {
 		e.zone++
 	}
 }
@@ -234,8 +294,11 @@ func (t *tableCheck) judge(i int, c invoice.Column, place int, e evidence) {
 		return
 	}
 	says, takes := t.columns[place].Refuses(c)
-	if mend.kind = takes; says != "" {
+	if says != "" {
 		say(Wrong, "%s", says)
+	}
+	if !c.Status { // AI-ERROR must fit
+		mend.kind = takes
 	}
 	if n := e.There - e.Fits; n > 0 {
 		say(Look, "%d of %d documents would fail, because the rules refuse their value: %s", n, e.There,
@@ -250,24 +313,25 @@ func (t *tableCheck) judge(i int, c invoice.Column, place int, e evidence) {
 		mend.known = e.Same >= leastValues
 	case e.Rows < leastValues:
 		say(Look, "%s: too few to tell from which member they are", differ)
+	case most(e.filled, e.Rows-e.Same):
+		say(Look, "%d rows are empty, and would get a value: the old writer did not feed the column", e.filled)
 	case c.Status:
 		say(Look, "%s: stewards change a status", differ)
-	case most(e.zone, e.times):
+	case most(e.zone, e.Rows):
 		mend.kind = map[bool]string{false: "time(zone)", true: "time"}[c.Local]
 		say(Wrong, "%s by the hours between UTC and TIME_ZONE: the type is %s", differ, mend.kind)
-	case most(e.hours, e.times):
+	case most(e.hours, e.Rows):
 		say(Wrong, "%s by whole hours: they have local times of another zone than TIME_ZONE", differ)
 	case c.Kind == invoice.Flag && e.twoOtherLetters():
 		say(Wrong, "%s: they have two other texts for yes and no than %s and %s. Ask which, and name both in the type: flag(...)",
 			differ, c.Flags[0], c.Flags[1])
+	case len(c.Paths) == 0:
+		say(Wrong, "%s from %s", differ, c.From())
 	default:
 		if most(e.emptied, e.Rows-e.Same) {
 			differ = fmt.Sprintf("would empty %d rows", e.emptied)
-			mend.keep = e.There == 0 && !c.Required && len(c.Paths) > 0
 		}
-		if mend.from = t.otherMember(place, differ, say); mend.from != "" {
-			mend.keep = false
-		}
+		t.otherMember(place, c, e, differ, say)
 	}
 }
 
@@ -291,7 +355,7 @@ type tally struct {
 func (t *tableCheck) match(name string, place int, of func(d *sampled, line int64) any) tally {
 	m := tally{name: name, values: map[string]bool{}}
 	for line, row := range t.rows {
-		if row[place] == nil {
+		if empty(row[place]) {
 			continue
 		}
 		m.rows++
@@ -309,40 +373,52 @@ func best(all []tally) tally {
 }
 
 // otherMember finds the member that the rows of a column have.
-func (t *tableCheck) otherMember(place int, what string, say func(Level, string, ...any)) string {
+func (t *tableCheck) otherMember(
+	place int, c invoice.Column, e evidence, what string, say func(Level, string, ...any),
+) {
 	paths, values := map[string]bool{}, map[string]bool{}
 	for line, row := range t.rows {
 		for path := range t.lines[line].members {
-			paths[path] = true
+			if mappable(path) {
+				paths[path] = true
+			}
 		}
-		if row[place] != nil {
+		if !empty(row[place]) {
 			values[fmt.Sprint(row[place])] = true
 		}
 	}
 	var all []tally
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		all = append(all, t.match(path, place, func(d *sampled, _ int64) any { return d.members[path] }))
+		all = append(all, t.match(path, place, func(d *sampled, _ int64) any {
+			raw := d.members[path]
+			if v, ok := c.ValueOf(raw); ok && !v.Null { // flags and words
+				return v.Text
+			}
+			return raw
+		}))
 	}
-	m := best(all)
+	m, mend := best(all), t.mends.of(t.table, c.Name)
 	switch {
+	case 2*e.Same >= e.Rows && m.equal <= e.Same:
+		say(Look, "%s: people have corrected them, or they have a second source", what)
 	case len(values) == 1:
 		say(Wrong, "%s, and all have one value: a constant (\"value\"), or a member that cannot be told", what)
 	case !most(m.equal, m.rows):
 		say(Wrong, "%s, and no member equals them: name the member, or take the column out", what)
+		mend.keep = e.There == 0 && !c.Required
 	case len(m.values) < leastValues:
 		say(Wrong, "%s; which member equals them cannot tell: fewer than %d values that differ", what, leastValues)
 	default:
 		say(Wrong, "%s; %s equals %d of %d", what, m.name, m.equal, m.rows)
-		return m.name
+		mend.from = m.name
 	}
-	return ""
 }
 
 // otherColumn finds the column that has what column i of the mapping would get, though it is not in the table.
 func (t *tableCheck) otherColumn(i int, c invoice.Column, say func(Level, string, ...any)) string {
 	var all []tally
 	for place, has := range t.columns {
-		if !slices.ContainsFunc(t.Reader.Mapping.Columns(), func(o invoice.Column) bool {
+		if !t.taken[has.Name] && !slices.ContainsFunc(t.Reader.Mapping.Columns(), func(o invoice.Column) bool {
 			return o.Table == t.table && has.is(o.Name)
 		}) {
 			all = append(all, t.match(has.Name, place, func(d *sampled, line int64) any {
@@ -361,6 +437,7 @@ func (t *tableCheck) otherColumn(i int, c invoice.Column, say func(Level, string
 		say(Wrong, "no such column; which one has its values cannot tell: fewer than %d that differ", leastValues)
 	default:
 		say(Wrong, "no such column: %s equals %s in %d of %d rows", m.name, c.From(), m.equal, m.rows)
+		t.taken[m.name] = true
 		return m.name
 	}
 	return ""

@@ -34,7 +34,7 @@ func (r *Report) Draft(file []byte) ([]byte, error) {
 		Key     string
 		Columns []invoice.FileColumn
 	}
-	if err := json.Unmarshal(file, &tables); err != nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(file, []byte("\ufeff")), &tables); err != nil {
 		return nil, fmt.Errorf("draft: %w", err)
 	}
 	var b bytes.Buffer
@@ -42,7 +42,11 @@ func (r *Report) Draft(file []byte) ([]byte, error) {
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		t := tables[table]
 		replace(&t.Key, r.mends.of(table, t.Key).name)
-		fmt.Fprintf(&b, "%s  %q: {\n    \"key\": %q,\n    \"columns\": [", separator, table, t.Key)
+		key, err := json.Marshal(t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("draft: %w", err)
+		}
+		fmt.Fprintf(&b, "%s  %q: {\n    \"key\": %s,\n    \"columns\": [", separator, table, key)
 		separator = "\n"
 		for _, c := range t.Columns {
 			m := r.mends.of(table, c.Name)
@@ -77,7 +81,7 @@ func (r *Report) Draft(file []byte) ([]byte, error) {
 func (r *Report) Mends(f Finding) bool {
 	table, column, _ := strings.Cut(f.Where, ".")
 	m := *r.mends.of(invoice.Table(table), column)
-	m.known = false
+	m.known, m.keep = false, false // a person decides what a row keeps
 	return m != mend{}
 }
 

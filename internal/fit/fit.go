@@ -24,8 +24,9 @@ type Column struct {
 	Name, Type string
 	// Fed: a row needs a value that somebody gives: it may not be NULL, and the server has none for it.
 	Fed bool
-	// Unique: an integer of which an index lets no two rows have the same.
-	Unique bool
+	// Integer can be a key. Unique: an index lets no two rows have the same. Large is not read, unless the mapping has
+	// the column.
+	Integer, Unique, Large bool
 	// Refuses says why the column does not take what a column of a mapping writes, and which type of a mapping it takes
 	// in its place; both may be empty.
 	Refuses func(invoice.Column) (says, takes string)

@@ -25,6 +25,8 @@ type world struct {
 	charge  float64
 	queries []commit.Query
 	rows    map[invoice.Table]map[int64]map[string]any
+	// surrogate is another unique number of IVCE_DTL: that of the line is surrogate more.
+	surrogate int64
 }
 
 // Find implements commit.Finder: each document is in the window of its _ts.
@@ -55,7 +57,10 @@ func (w *world) Find(_ context.Context, q commit.Query, continuation string) (co
 func (w *world) UserColumns(context.Context) (map[invoice.Table][]fit.Column, error) {
 	all := map[invoice.Table][]fit.Column{}
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-		all[table] = []fit.Column{{Name: w.truth.Key(table), Type: "bigint", Unique: true}}
+		all[table] = []fit.Column{{Name: w.truth.Key(table), Type: "bigint", Integer: true, Unique: true}}
+	}
+	if w.surrogate != 0 {
+		all[invoice.Detail] = append(all[invoice.Detail], fit.Column{Name: "SURROGATE", Integer: true, Unique: true})
 	}
 	for _, c := range w.truth.Columns() {
 		all[c.Table] = append(all[c.Table], fit.Column{
@@ -66,11 +71,17 @@ func (w *world) UserColumns(context.Context) (map[invoice.Table][]fit.Column, er
 }
 
 func (w *world) UserRows(
-	_ context.Context, table invoice.Table, _ string, columns []string, lines []int64,
+	_ context.Context, table invoice.Table, key string, columns []string, lines []int64,
 ) (all []fit.Row, err error) {
 	for _, line := range lines {
+		if key == "SURROGATE" {
+			line -= w.surrogate
+		}
 		if values, ok := w.rows[table][line]; ok {
 			row := fit.Row{Line: line}
+			if key == "SURROGATE" {
+				row.Line += w.surrogate
+			}
 			for _, name := range columns {
 				row.Values = append(row.Values, values[name])
 			}
@@ -197,6 +208,39 @@ func TestWhatRowsSayOfAColumn(t *testing.T) {
 		"a member and its column are absent everywhere": {
 			40, as, "DTL.UPC_CD", []string{"look: no document has process_output.upc, and no row tells what it holds"},
 		},
+		"people have corrected one in five": {
+			100, func(i int, _ invoice.Table, row map[string]any) {
+				if i%5 == 0 {
+					row["CLN_MFR_PRT_NUM"] = "corrected"
+				}
+			}, "DTL.CLN_MFR_PRT_NUM",
+			[]string{"look: 20 of 100 rows differ: people have corrected them, or they have a second source"},
+		},
+		"a column rounds to seconds": {
+			60, func(_ int, _ invoice.Table, row map[string]any) {
+				if text, ok := row["RQST_TS"].(string); ok {
+					at, err := time.Parse(time.RFC3339Nano, text)
+					if err != nil {
+						panic(err)
+					}
+					row["RQST_TS"] = at.Add(999 * time.Millisecond)
+				}
+			}, "RQST_TS", nil,
+		},
+		"one time does not speak for all": {
+			60, func(i int, _ invoice.Table, row map[string]any) {
+				if i > 0 {
+					delete(row, "PRCS_STRT_TS")
+				} else if text, ok := row["PRCS_STRT_TS"].(string); ok {
+					row["PRCS_STRT_TS"] = strings.Replace(text, "T12", "T06", 1)
+				}
+			}, "PRCS_STRT_TS",
+			[]string{"look: 59 rows are empty, and would get a value: the old writer did not feed the column"},
+		},
+		"an empty text is no value": {
+			40, func(_ int, _ invoice.Table, row map[string]any) { row["AKS_PRT_NUM"] = "" }, "DTL.AKS_PRT_NUM",
+			[]string{"look: no document has process_output.aks_part_number, and no row tells what it holds"},
+		},
 		"a char column pads its texts": {
 			40, func(_ int, _ invoice.Table, row map[string]any) {
 				if text, ok := row["CLN_MFR_PRT_NUM"].(string); ok {
@@ -259,6 +303,38 @@ func TestADocumentThatComesTwiceIsOne(t *testing.T) {
 	r := w.check(t, nil)
 	require.Equal(t, 30, r.Committed)
 	require.Empty(t, of(r, "container"))
+}
+
+// A key that exists, and has some of the lines by chance, is not the key.
+func TestAKeyThatOverlapsByChanceIsNamed(t *testing.T) {
+	w := newWorld(60, invoice.DefaultMapping(), as)
+	w.surrogate = 7
+	wrong := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) { tables[invoice.Detail].Key = "SURROGATE" })
+	r := w.check(t, wrong)
+	require.Equal(t, []string{"wrong: the key is another column: IVCE_DTL_UID has 60 of 60 lines, and its rows agree with the documents"},
+		of(r, "DTL.SURROGATE"))
+	require.Empty(t, of(r, "CLN_MFR_AI_NM"), "one finding, and not one for each column")
+	require.Empty(t, of(w.check(t, nil), "DTL.IVCE_DTL_UID"))
+}
+
+// What keeps a document from being written is found, wherever in the document it is.
+func TestDocumentsThatWouldFailAreCounted(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, where, want string }{
+		"an object where a text belongs": {
+			`"part_number":"P1"`, `"part_number":{"main":"P1"}`, "DTL.CLN_MFR_PRT_NUM",
+			"look: 1 of 40 documents would fail, because the rules refuse their value: validation.wrong_type",
+		},
+		"a text where the lines belong": {
+			`"sql_writer"`, `"post-processing":{"duplicate_detail_uids":"7"},"sql_writer"`, "container",
+			"look: 1 of 40 documents would fail: validation.not_a_list of post-processing.duplicate_detail_uids",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(40, invoice.DefaultMapping(), as)
+			w.pages[0][1] = strings.Replace(w.pages[0][1], c.from, c.to, 1)
+			require.Equal(t, []string{c.want}, of(w.check(t, nil), c.where))
+		})
+	}
 }
 
 // A line holds the newest result: an older document that names it says nothing about its row.

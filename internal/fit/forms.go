@@ -11,8 +11,12 @@ import (
 )
 
 // same reports whether two values are equal in one of their forms: 0.95 of a document is "0.9500" of a column that is a
-// text, and a time is one instant in each of its spellings.
+// text. Columns round times, some to a second.
 func same(a, b any) bool {
+	x, isTime := asTime(a)
+	if y, ok := asTime(b); ok && isTime {
+		return near(x, y)
+	}
 	of := forms(b)
 	return slices.ContainsFunc(forms(a), func(form string) bool { return slices.Contains(of, form) })
 }
@@ -31,15 +35,10 @@ func forms(value any) []string {
 		return forms(member)
 	case string:
 		all := []string{"text " + strings.TrimRight(v, " ")}
-		if at, ok := asTime(v); ok {
-			all = append(all, fmt.Sprint("time ", at.Unix()))
-		}
 		if strings.Contains(v, ".") {
 			all = append(all, number(v)...)
 		}
 		return all
-	case time.Time:
-		return []string{fmt.Sprint("time ", v.Unix())}
 	case bool: // a bit
 		n := 0
 		if v {
@@ -75,6 +74,10 @@ func asTime(value any) (time.Time, bool) {
 	switch v := value.(type) {
 	case time.Time:
 		return v, true
+	case json.RawMessage:
+		var text string
+		_ = json.Unmarshal(v, &text) // what is no text is no time
+		return asTime(text)
 	case string:
 		v = strings.Replace(v, " ", "T", 1)
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
@@ -85,3 +88,8 @@ func asTime(value any) (time.Time, bool) {
 	}
 	return time.Time{}, false
 }
+
+func near(a, b time.Time) bool { return a.Sub(b).Abs() <= time.Second }
+
+// empty reports a value that says nothing.
+func empty(found any) bool { return found == nil || found == "" }

@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,6 +93,7 @@ func (c *check) sample(ctx context.Context) error {
 	if c.Unreadable > 0 {
 		c.find(Look, container, "%d documents cannot be read (docs/rules.md)", c.Unreadable)
 	}
+	c.failing()
 	return c.twins(ctx, slices.Sorted(maps.Keys(ids)))
 }
 
@@ -128,7 +130,8 @@ func (c *check) each(ctx context.Context, q commit.Query, visit func(json.RawMes
 		c.dearest = max(c.dearest, page.Charge)
 		more = c.Charge+c.dearest <= mostCharge
 		if !more {
-			c.find(Note, container, "reading ended at %.0f request units: the sample may be smaller", c.Charge)
+			c.find(Note, container, "reading ended at %.0f request units: the sample may be smaller, and not all ids are looked up",
+				c.Charge)
 		}
 		for _, raw := range page.Documents {
 			more = visit(json.RawMessage(raw)) && more
@@ -196,13 +199,46 @@ func (c *check) unread() {
 	times := map[string]int{}
 	for _, d := range c.all {
 		for path := range d.members {
-			ours := strings.HasPrefix(path, "sql_writer.") || strings.HasPrefix(path, "_")
-			if !ours && !slices.Contains(known, path) {
+			if mappable(path) && !slices.Contains(known, path) {
 				times[path]++
 			}
 		}
 	}
+	rare := 0
 	for _, path := range slices.Sorted(maps.Keys(times)) {
+		if 20*times[path] < len(c.all) { // it may be a value: a member for each vendor
+			rare++
+			continue
+		}
 		c.find(Note, path, "nothing reads it; %d of %d documents have it", times[path], len(c.all))
+	}
+	if rare > 0 {
+		c.find(Note, container, "nothing reads %d members that fewer than one document of 20 has", rare)
+	}
+}
+
+// mappable reports a member that a mapping may read.
+func mappable(path string) bool {
+	return !strings.HasPrefix(path, "sql_writer.") && !strings.HasPrefix(path, "_") &&
+		path != "post-processing.duplicate_detail_uids"
+}
+
+// failing reports documents that would fail for another reason than the value of a column.
+func (c *check) failing() {
+	codes := map[string]int{}
+	for _, d := range c.all {
+		var problem *invoice.Invalid
+		if !errors.As(d.Problem, &problem) {
+			continue
+		}
+		for _, f := range problem.Fields {
+			of := func(column invoice.Column) bool { return concerns(f, column) }
+			if !slices.ContainsFunc(c.Reader.Mapping.Columns(), of) {
+				codes["validation."+f.Code+" of "+f.Path]++
+			}
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		c.find(Look, container, "%d of %d documents would fail: %s", codes[code], len(c.all), code)
 	}
 }

@@ -1,6 +1,9 @@
 package invoice
 
-import "strconv"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // normalise makes the column's value from a member. Absent and null are NULL unless the column requires a value. Where
 // only a rule of the column refuses a value, it comes with the refusal.
@@ -22,6 +25,12 @@ func (c Column) normalise(span []byte) (Value, *FieldError) {
 		return c.moment(span)
 	}
 	return Null(), refused("kind", "a column of a known kind", span)
+}
+
+// ValueOf makes the column's value of a member; ok is false if the rules refuse it.
+func (c Column) ValueOf(member json.RawMessage) (v Value, ok bool) {
+	v, refusal := c.normalise(member)
+	return v, refusal == nil
 }
 
 func required(span []byte) *FieldError {

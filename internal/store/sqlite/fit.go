@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"sqlwriter/internal/fit"
 	"sqlwriter/internal/invoice"
@@ -37,6 +38,7 @@ FROM pragma_table_xinfo(?1) ORDER BY cid`, string(table))
 		if err := rows.Scan(&c.Name, &c.Type, &c.Fed, &c.Unique); err != nil {
 			return nil, fmt.Errorf("scan: %w", err)
 		}
+		c.Integer, c.Large = strings.Contains(strings.ToLower(c.Type), "int"), strings.EqualFold(c.Type, "blob")
 		length := 0
 		_, err := fmt.Sscanf(c.Type, "nvarchar(%d)", &length)
 		c.Refuses = func(of invoice.Column) (says, takes string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sqlwriter/internal/fit"
@@ -31,7 +32,7 @@ func (s *Store) UserColumns(ctx context.Context) (map[invoice.Table][]fit.Column
 			checkKey(string(table), c, &f)
 			all[table] = append(all[table], fit.Column{
 				Name: c.name, Type: c.String(), Fed: !c.nullable && !c.hasDefault && !c.computed && !c.identity,
-				Unique: unique[strings.ToLower(c.name)] && len(f.Differences) == 0,
+				Integer: len(f.Differences) == 0, Unique: unique[strings.ToLower(c.name)], Large: large(c),
 				Refuses: func(of invoice.Column) (string, string) {
 					f := Findings{}
 					checkColumn(s.tables.schema+"."+string(table), of, c, &f)
@@ -41,6 +42,13 @@ func (s *Store) UserColumns(ctx context.Context) (map[invoice.Table][]fit.Column
 		}
 	}
 	return all, nil
+}
+
+// large reports a column that may have megabytes, or a type that only its programs read.
+func large(c dbColumn) bool {
+	return c.length < 0 || slices.Contains([]string{
+		"varbinary", "binary", "image", "text", "ntext", "xml", "sql_variant", "geography", "geometry", "hierarchyid",
+	}, c.kind)
 }
 
 // takes is the type in a mapping that a column takes in place of another; empty where only a person knows.
