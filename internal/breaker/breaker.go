@@ -214,8 +214,11 @@ func (b *Breaker) Ask(
 // handleResult records the result of a request for documents and returns its error.
 func (b *Breaker) handleResult(ctx context.Context, begin time.Time, known Heartbeat, err error) error {
 	switch {
-	case !fault.IsDependency(err), IsRefusal(err): // SQL answered
-		b.recordSuccess(ctx)
+	case !fault.IsDependency(err): // SQL answered
+		b.recordSuccess(ctx, answered)
+		return err
+	case IsRefusal(err): // another writer's turn
+		b.recordSuccess(ctx, waited)
 		return err
 	case ctx.Err() != nil && fault.KindOf(err) == fault.Infrastructure:
 		return err // the caller stopped: not a failure
@@ -304,8 +307,8 @@ func (b *Breaker) FailedAlone(ctx context.Context, document string, err error) (
 	return true
 }
 
-// recordSuccess records an answer of SQL to a request for documents.
-func (b *Breaker) recordSuccess(ctx context.Context) {
+// recordSuccess records that SQL answered a request for documents: it is answered, or has waited in vain.
+func (b *Breaker) recordSuccess(ctx context.Context, is event) {
 	b.mu.Lock()
 	b.failures, b.ofDocuments = 0, false
 	was := b.cutOff
@@ -315,7 +318,7 @@ func (b *Breaker) recordSuccess(ctx context.Context) {
 		events.For(ctx, b.o.Log).Write(events.InstanceBack, events.Fields{})
 	}
 	if b.cachedState().Name == HalfOpen {
-		b.update(ctx, input{event: answered, by: b.o.Instance})
+		b.update(ctx, input{event: is, by: b.o.Instance})
 	}
 }
 

@@ -124,6 +124,13 @@ func (s *server) request(context.Context, breaker.Heartbeat) error {
 	return s.err
 }
 
+// turn is SQL's answer when another instance writes (ONE_WRITER).
+func turn() error {
+	return &fault.Error{
+		Kind: fault.Infrastructure, Condition: fault.Waits, Op: "test", Code: "one_writer", Reason: "another writes",
+	}
+}
+
 func infra() error { return fault.New(fault.Infrastructure, "test", "refused", "away") }
 
 func open(st *store, sv *server, name string) *breaker.Breaker {

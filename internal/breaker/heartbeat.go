@@ -115,7 +115,7 @@ func (b *Breaker) CutOff(ctx context.Context) bool {
 	case asked || b.heartbeat(ctx, false) != nil:
 		return true
 	}
-	b.recordSuccess(ctx)
+	b.recordSuccess(ctx, answered)
 	return false
 }
 

@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -137,6 +138,48 @@ func TestARefusalAndALostRaceSayThatTheDatabaseWorks(t *testing.T) {
 			require.Equal(t, breaker.Closed, st.control.Breaker.Name)
 		})
 	}
+}
+
+// A request that waited in vain for another writer's turn wrote nothing: the ramp stays, and the first request is
+// anybody's again. The database answered, so earlier failures count no more.
+func TestAnotherWritersTurnIsNoStepOfTheRamp(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
+		for _, limit := range []int{1, 5, 25} {
+			synctest.Test(t, func(t *testing.T) {
+				st, sv := &store{}, &server{}
+				was := halfOpen()
+				was.Kind, was.Limit = kind, limit
+				st.put(was)
+				instances := []*breaker.Breaker{open(st, sv, "a"), open(st, sv, "b"), open(st, sv, "c")}
+				sv.set(turn(), nil)
+				for range 3 {
+					for _, is := range instances {
+						time.Sleep(6 * time.Second)
+						require.Equal(t, "one_writer", fault.CodeOf(is.Do(t.Context(), 1, 0, sv.request)))
+						require.Equal(t, []any{breaker.HalfOpen, limit},
+							[]any{st.control.Breaker.Name, st.control.Breaker.Limit})
+					}
+				}
+				sv.set(nil, nil)
+				require.NoError(t, instances[0].Do(t.Context(), 1, 0, sv.request))
+				require.NotEqual(t, limit, st.control.Breaker.Limit, "an answer is one")
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		sv := &server{}
+		b := open(nil, sv, "a")
+		for range 4 {
+			for n := range 4 {
+				time.Sleep(10 * time.Second)
+				sv.set(infra(), nil)
+				b.FailedAlone(t.Context(), strconv.Itoa(n), b.Do(t.Context(), 1, 0, sv.request))
+			}
+			sv.set(turn(), nil)
+			require.Equal(t, "one_writer", fault.CodeOf(b.Do(t.Context(), 1, 0, sv.request)))
+		}
+		require.Empty(t, b.Unaudited(t.Context()))
+	})
 }
 
 // While documents fail alone, two heartbeats do not close a half-open breaker.

@@ -107,6 +107,8 @@ const (
 	failed event = iota + 1
 	// claimed: an instance claims the probe that is due.
 	claimed
+	// waited: a request for documents wrote nothing, because it was another writer's turn.
+	waited
 	committed
 	// answered: a request for documents got an answer that is not of dependency scope.
 	answered
@@ -176,6 +178,10 @@ func (s State) next(in input, now time.Time) State {
 		if s.due(now, in.by) {
 			s.OpenUntil = now.Add(probeEvery + in.jitter)
 			s.HeldBy = in.by
+		}
+	case waited: // the claim is free again
+		if s.Name == HalfOpen && s.Limit == 1 && s.HeldBy == in.by {
+			s.OpenUntil = now
 		}
 	case committed:
 		return s.commit(in, now)

@@ -173,8 +173,8 @@ func table() []mutant {
 			"TestFiveFailuresThatSpanFifteenSecondsOpenIt",
 		},
 		{
-			"another writer's turn is an outage", breaker, "(err), IsRefusal(err): // SQL answered\n",
-			"(err): // SQL answered\n", commit, "TestAnotherWritersTurnCostsNothing",
+			"another writer's turn is an outage", breaker, "	case IsRefusal(err): // another writer's turn\n",
+			"	case false:\n", commit, "TestAnotherWritersTurnCostsNothing",
 		},
 		{
 			"a claimed probe keeps nobody away", state,
