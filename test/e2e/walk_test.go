@@ -147,7 +147,7 @@ func newWalk(t *testing.T) *walk {
 	}))
 	t.Cleanup(site.Close)
 	w.arm = azuretest.NewARM(t)
-	id := "/subscriptions/" + w.arm.Subscription + "/resourceGroups/sqlwriter/providers/Microsoft.Web/sites/" + walkApp
+	id := "/subscriptions/" + w.arm.Subscription + "/resourceGroups/inv/providers/Microsoft.Web/sites/" + walkApp
 	w.arm.Sites = []azuretest.Site{
 		{ID: id, Host: strings.TrimPrefix(site.URL, "https://"), Settings: w.settings(), SignIn: "{}"},
 	}
@@ -165,10 +165,10 @@ func newWalk(t *testing.T) *walk {
 	made, err := json.Marshal(map[string]any{"properties": map[string]any{"outputs": outputs}})
 	require.NoError(t, err)
 	answers := w.arm.Answers(nil)
-	answers["group create -n sqlwriter -l westeurope"] = "{}"
-	answers["deployment group show -g sqlwriter -n sqlwriter -o json"] = "ERROR: (DeploymentNotFound) Deployment"
+	answers["group create -n inv -l westeurope"] = "{}"
+	answers["deployment group show -g inv -n sqlwriter -o json"] = "ERROR: (DeploymentNotFound) Deployment"
 	answers["ad signed-in-user show -o json"] = `{"id": "` + w.arm.Person + `", "userPrincipalName": "ann@example.com"}`
-	answers["deployment group create -g sqlwriter -n sqlwriter -f deploy/azure/main.bicep -p sqlwriter.bicepparam "+
+	answers["deployment group create -g inv -n sqlwriter -f deploy/azure/main.bicep -p inv.bicepparam "+
 		"-o json"] = string(made)
 	answers["resource list --resource-type Microsoft.Web/sites --name "+walkApp+" --query [0].id --output tsv"] = id
 	functions, err := filepath.Glob("../../functions/*")
