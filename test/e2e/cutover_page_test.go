@@ -92,9 +92,9 @@ func (r *rehearsal) command(line string) {
 			r.app.stop()
 			r.app = nil
 		}
-	case line == "az webapp stop --name $OLD_APP --resource-group $GROUP":
+	case line == "az webapp stop --name $OLD_APP --resource-group $OLD_GROUP":
 		r.old.running = false
-	case line == "az webapp start --name $OLD_APP --resource-group $GROUP":
+	case line == "az webapp start --name $OLD_APP --resource-group $OLD_GROUP":
 		require.Nil(r.t, r.app)
 		r.old.start()
 	case line == "curl -fsS --retry 30 --retry-all-errors https://$APP.azurewebsites.net/api/health":
