@@ -83,7 +83,7 @@ func fitted(ctx context.Context, a *app) (s settings, report *fit.Report, err er
 		return s, nil, err
 	}
 	defer container.Close()
-	db, err := s.database(ctx)
+	db, err := a.database(ctx, s)
 	if err != nil {
 		return s, nil, err
 	}
