@@ -186,8 +186,8 @@ func (t *tableCheck) readBy(ctx context.Context, key string) error {
 type evidence struct {
 	Compared
 
-	// emptied rows would lose their value, filled ones have none; hours differ by whole hours, and zone as TIME_ZONE does
-	// from UTC. letters are what documents and rows have for a flag.
+	// emptied rows would lose their value, filled ones have none. hours differ by whole hours, and zone by those of
+	// TIME_ZONE. letters are what documents and rows have for a flag.
 	emptied, filled, hours, zone int
 	letters                      map[[2]string]bool
 	// refused are the codes of the rules that refuse a document.
