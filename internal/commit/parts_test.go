@@ -382,3 +382,36 @@ func TestPartsAtOnceWhereAllAreBad(t *testing.T) {
 		})
 	}
 }
+
+// What a request waits for those before it in its own instance is not its time: after a broken connection it is made
+// once more, and is not divided.
+func TestTheOwnQueueIsNotARequestsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, broke := newServer(1), false
+		var sizes []int
+		s.fails = func(items []Item) error {
+			if sizes = append(sizes, len(items)); broke {
+				return nil
+			}
+			broke = true
+			return fault.New(fault.Infrastructure, "sql: apply", "eof", "the connection was cut")
+		}
+		b := breaker.New(nil, breaker.Options{Serial: true, Heartbeat: s.Heartbeat})
+		queue := make(chan error)
+		go func() {
+			queue <- b.Do(t.Context(), 1, 0, func(context.Context, breaker.Heartbeat) error {
+				time.Sleep(12 * time.Second)
+				return nil
+			})
+		}()
+		synctest.Wait()
+		stages := NewCommit(nil, s, Options{Breaker: b}).stages(t.Context(), Delivery{}, Write)
+		_, done, err := stages.writer.apply(t.Context(), numbered(100))
+		require.NoError(t, err)
+		require.NotContains(t, done, false)
+		require.NoError(t, <-queue)
+		require.Equal(t, []int{100, 100}, sizes)
+		require.Equal(t, 2, stages.tally.report.SQLRequests)
+		require.Less(t, stages.tally.report.SQL, time.Second)
+	})
+}

@@ -45,10 +45,7 @@ type requester struct {
 func (r *requester) request(ctx context.Context, items []Item, tries int) ([]DocumentOutcome, error) {
 	var broke error
 	for try := 1; ; try++ {
-		begin := r.now()
-		outcomes, err := r.send(ctx, items)
-		took := r.now().Sub(begin)
-		r.tally.requested(took)
+		outcomes, took, err := r.send(ctx, items)
 		if fault.Has(err, fault.OthersAnswered) && !r.oneByOne {
 			r.timeout.Store(int64(partTimeout))
 		}
@@ -71,29 +68,36 @@ func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Doc
 	}
 }
 
-// send makes one request. A panic in it counts as a failure of a document: the range is divided like one with a refused
+// send makes one request. took is its own time, not that in this instance's queue. A panic in it counts as a failure of a document: the range is divided like one with a refused
 // value, so that its other documents are written.
-func (r *requester) send(ctx context.Context, items []Item) (outcomes []DocumentOutcome, err error) {
+func (r *requester) send(
+	ctx context.Context, items []Item,
+) (outcomes []DocumentOutcome, took time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			outcomes, err = nil, r.tally.log.Panic("commit: apply", events.Fields{}, p)
 		}
 	}()
-	begin := r.now()
+	var begin time.Time
 	err = r.breaker.Ask(ctx, len(items), time.Duration(r.timeout.Load()),
 		func(ctx context.Context, known breaker.Heartbeat) (err error) {
+			begin = r.now()
+			defer func() {
+				took = r.now().Sub(begin)
+				r.tally.requested(took)
+			}()
 			outcomes, err = r.sink.Apply(ctx, items, r.mode, known)
 			return err
 		})
 	if err != nil {
-		return nil, err
+		return nil, took, err
 	}
 	if r.mode == Write &&
 		slices.ContainsFunc(outcomes, func(o DocumentOutcome) bool { return o.Verdict == invoice.OutcomeApplied }) &&
 		!items[0].FailureMark {
 		r.breaker.Applied(begin)
 	}
-	return outcomes, nil
+	return outcomes, took, nil
 }
 
 // blameAlone interprets the error of a request with a single document. A uniqueness or row count that only this
