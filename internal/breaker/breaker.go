@@ -50,7 +50,7 @@ type Options struct {
 	Heartbeat func(ctx context.Context, known Heartbeat) (Heartbeat, error)
 	// TakeOver sets that row above the known one, at an operator's request.
 	TakeOver func(ctx context.Context, known Heartbeat) (Heartbeat, error)
-	// Serial has this instance make one request for documents at a time.
+	// Serial has this instance make one request for documents at a time (ONE_WRITER).
 	Serial bool
 	// MaxPoisonPerHour is the most poison messages of the app per hour. The default is 100; negative means zero.
 	MaxPoisonPerHour int
@@ -162,6 +162,9 @@ func (b *Breaker) Parallel() bool {
 	state := b.cachedState()
 	return state.name() == Closed && !b.serially(state)
 }
+
+// TakesTurns reports whether a request first waits for another writer (ONE_WRITER).
+func (b *Breaker) TakesTurns() bool { return b.o.Serial }
 
 // serially reports whether this instance makes one request for documents at a time: always, or soon after throttling.
 func (b *Breaker) serially(s State) bool { return b.o.Serial || b.o.Now().Before(s.SerialUntil) }

@@ -415,3 +415,37 @@ func TestTheOwnQueueIsNotARequestsTime(t *testing.T) {
 		require.Less(t, stages.tally.report.SQL, time.Second)
 	})
 }
+
+// bounded is a server that notes how long each request may take.
+type bounded struct {
+	*server
+	bounds []time.Duration
+}
+
+func (s *bounded) Apply(ctx context.Context, items []Item, m Mode, known breaker.Heartbeat) ([]DocumentOutcome, error) {
+	until, _ := ctx.Deadline()
+	s.bounds = append(s.bounds, time.Until(until))
+	return s.server.Apply(ctx, items, m, known)
+}
+
+// A part has ten seconds. With ONE_WRITER it has them after it has waited for its turn.
+func TestAPartHasTimeToWaitForItsTurn(t *testing.T) {
+	for serial, part := range map[bool]time.Duration{false: 10 * time.Second, true: 15 * time.Second} {
+		inBubble(t, func(t *testing.T) {
+			s, items := &bounded{server: newServer(1)}, numbered(4)
+			s.breaking[items[0].DocumentID] = true
+			b := breaker.New(nil, breaker.Options{Serial: serial, Heartbeat: s.Heartbeat})
+			stages := NewCommit(nil, s, Options{Breaker: b, PartsAtOnce: 1}).stages(t.Context(), Delivery{}, Write)
+			_, _, err := stages.writer.apply(t.Context(), items)
+			require.NoError(t, err)
+			require.Greater(t, len(s.bounds), 2)
+			for n, bound := range s.bounds {
+				if n == 0 {
+					require.Equal(t, 30*time.Second, bound)
+					continue
+				}
+				require.Equal(t, part, bound, n)
+			}
+		})
+	}
+}

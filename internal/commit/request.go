@@ -20,8 +20,11 @@ const contentionTries = 3
 const contentionWait = 20 * time.Millisecond
 
 // partTimeout bounds a part of a request that had no answer. Without it the good documents of the request would wait
-// half a minute at each level.
-const partTimeout = 10 * time.Second
+// half a minute at each level. turnTimeout is added where a part first waits for another writer.
+const (
+	partTimeout = 10 * time.Second
+	turnTimeout = 5 * time.Second
+)
 
 // requester makes requests to SQL for one batch.
 type requester struct {
@@ -44,16 +47,20 @@ type requester struct {
 // for that. The caller confirms an error (Breaker.Confirm).
 func (r *requester) request(ctx context.Context, items []Item, tries int) ([]DocumentOutcome, error) {
 	var broke error
+	bound := partTimeout
+	if r.breaker.TakesTurns() {
+		bound += turnTimeout
+	}
 	for try := 1; ; try++ {
 		outcomes, took, err := r.send(ctx, items)
 		if fault.Has(err, fault.OthersAnswered) && !r.oneByOne {
-			r.timeout.Store(int64(partTimeout))
+			r.timeout.Store(int64(bound))
 		}
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:
 		case broke != nil && fault.CodeOf(err) == breaker.CodeOpen:
 			return nil, broke // a half-open breaker permits one request, whose result decides
-		case fault.Has(err, fault.OthersAnswered) && broke == nil && took < partTimeout:
+		case fault.Has(err, fault.OthersAnswered) && broke == nil && took < bound:
 			broke = err
 			continue
 		default:
