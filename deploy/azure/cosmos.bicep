@@ -14,8 +14,8 @@ param principals array
 
 @description('Make the database and the container of the documents too: only in an account of our own.')
 param createDatabase bool = false
-@description('Container of the documents, where it is made.')
-param container string = ''
+@description('Container of the documents, where it is made. Azure refuses an empty name also where it is not made.')
+param container string = database
 @description('Partition key of that container, one to three paths.')
 param partitionKeyPaths array = []
 

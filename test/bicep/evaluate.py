@@ -73,7 +73,10 @@ class Made:
 
     @property
     def name(self):
-        return (f"{self.above.name}/" if self.above else "") + self.member("name")
+        name = (f"{self.above.name}/" if self.above else "") + self.member("name")
+        if not all(name.split("/")):
+            raise ValueError(f"{self.template.path}: {self.declaration.name}: a part of the name {name!r} is empty")
+        return name
 
     @property
     def id(self):
@@ -145,9 +148,12 @@ class Template:
                 outputs[declaration.name] = self.value(declaration.value)
             elif declaration.kind == "module" and self.condition(declaration):
                 resources += self.symbol(declaration.name).deployed()["resources"]
-            elif declaration.kind == "resource" and self.condition(declaration) and not declaration.existing:
+            elif declaration.kind == "resource" and not declaration.existing:
                 made = self.symbol(declaration.name)
-                resources += [one.deployed() for one in (made if isinstance(made, list) else [made])]
+                made = made if isinstance(made, list) else [made]
+                _ = [one.id for one in made]  # Azure looks at names also where the condition is false
+                if self.condition(declaration):
+                    resources += [one.deployed() for one in made]
         return {"resources": resources, "outputs": outputs}
 
     def condition(self, declaration):

@@ -64,6 +64,7 @@ var byHand = []mutant{
 	{cosmosFile, " = if (createDatabase) {", " = {"},
 	{cosmosFile, "param principals array", "param principals string"},
 	{cosmosFile, "/dbs/${database}", ""},
+	{cosmosFile, "container string = database", "container string = ''"},
 	{theirs, "param cosmosEndpoint =", "param cosmosEndpiont ="},
 	{theirs, "param mode = 'shadow'", "param mode = 'shade'"},
 	{theirs, "param sqlSchema = 'dbo'", "param sqlSchema = 1"},
