@@ -36,7 +36,7 @@ param sqlMaxOpen int = 4
 
 @description('File deployed with the app: mapping.json. Empty: the mapping that is built in (docs/rules.md).')
 param mapping string = ''
-@description('Further app settings, no secrets. A deployment replaces all settings: set none by hand.')
+@description('App settings beside those of this file, no secrets. A deployment replaces all: set none by hand.')
 param settings object = {}
 @description('Most instances of each function; the HTTP functions count as one.')
 @minValue(1)
@@ -266,7 +266,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union({
+    properties: union(settings, {
       SYS_NAME: sysName
       LEASE_PREFIX: leasePrefix
       MODE: mode
@@ -289,7 +289,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       BATCHES_QUEUE: batchesQueue
       APPLICATIONINSIGHTS_CONNECTION_STRING: insights.properties.ConnectionString
       APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${client};Authorization=AAD'
-    }, empty(mapping) ? {} : { MAPPING: mapping }, settings)
+    }, empty(mapping) ? {} : { MAPPING: mapping })
   }
 
   // Requests without a sign-in pass: Health is anonymous, and Ops has its key.

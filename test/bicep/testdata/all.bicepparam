@@ -15,7 +15,8 @@ param sqlSchema = 'ai'
 param sqlSku = { name: 'S3', tier: 'Standard' }
 param sqlMaxOpen = 9
 param mapping = 'mapping.json'
-param settings = { TIME_ZONE: 'Europe/Berlin', SQL_MAX_OPEN: '5' }
+// The first counts: the others stand in the template.
+param settings = { TIME_ZONE: 'Europe/Berlin', SQL_MAX_OPEN: '5', MODE: 'live', LEASE_PREFIX: 'Two_b-' }
 param maximumInstances = 100
 param instanceMemoryMB = 512
 param subnetId = '/subscriptions/SUBSCRIPTION/subnets/app'
