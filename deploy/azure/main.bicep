@@ -127,7 +127,7 @@ resource bus 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
 resource logs 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
   name: 'log-sqlwriter-${suffix}'
   location: location
-  properties: { sku: { name: 'PerGB2018' }, retentionInDays: 30 }
+  properties: { sku: { name: 'PerGB2018' }, retentionInDays: 30, features: { disableLocalAuth: true } }
 }
 
 resource insights 'Microsoft.Insights/components@2020-02-02' = {
@@ -262,7 +262,10 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
   dependsOn: [mayBlobs, storage::blobs::package]
 
   // No password for deployments: func signs in with Entra.
-  resource password 'basicPublishingCredentialsPolicies' = { name: 'scm', properties: { allow: false } }
+  resource passwords 'basicPublishingCredentialsPolicies' = [for name in ['scm', 'ftp']: {
+    name: name
+    properties: { allow: false }
+  }]
 
   resource appSettings 'config' = {
     name: 'appsettings'
@@ -328,10 +331,7 @@ output clientId string = client
 output principalId string = principal
 output sqlServer string = host
 output sqlDatabase string = sqlDatabase
-output sqlConnection string = '${address}&fedauth=ActiveDirectoryAzCli'
-output cosmosEndpoint string = endpoint
 output cosmosDatabase string = cosmosDatabase
-output cosmosContainer string = cosmosContainer
 output missingRoles array = assignRoles ? [] : [
   { role: blobDataOwner, scope: storage.id, principal: principal }
   { role: serviceBusDataOwner, scope: bus.id, principal: principal }

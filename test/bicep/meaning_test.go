@@ -25,6 +25,7 @@ const (
 	storage   = "Microsoft.Storage/storageAccounts"
 	bus       = "Microsoft.ServiceBus/namespaces"
 	queue     = bus + "/queues"
+	logs      = "Microsoft.OperationalInsights/workspaces"
 	insights  = "Microsoft.Insights/components"
 	cosmos    = "Microsoft.DocumentDB/databaseAccounts"
 	container = cosmos + "/sqlDatabases/containers"
@@ -55,9 +56,11 @@ var rows = []struct {
 	{storage, "", "properties.allowBlobPublicAccess", false, ""},
 	{bus, "", "properties.disableLocalAuth", true, ""},
 	{insights, "", "properties.DisableLocalAuth", true, ""},
+	{logs, "", "properties.features.disableLocalAuth", true, ""},
 	{cosmos, "", "properties.disableLocalAuth", true, ""},
 	{server, "", "properties.administrators.azureADOnlyAuthentication", true, ""},
 	{site + "/basicPublishingCredentialsPolicies", "/scm", "properties.allow", false, ""},
+	{site + "/basicPublishingCredentialsPolicies", "/ftp", "properties.allow", false, ""},
 	{site, "", "properties.httpsOnly", true, ""},
 	{storage, "", "properties.supportsHttpsTrafficOnly", true, ""},
 	{storage, "", "properties.minimumTlsVersion", "TLS1_2", ""},
@@ -89,8 +92,7 @@ var (
 
 // outputs are all: none is a secret.
 var outputs = []string{
-	"app", "clientId", "cosmosContainer", "cosmosDatabase", "cosmosEndpoint", "identityName", "missingRoles",
-	"principalId", "sqlConnection", "sqlDatabase", "sqlServer", "url",
+	"app", "clientId", "cosmosDatabase", "identityName", "missingRoles", "principalId", "sqlDatabase", "sqlServer", "url",
 }
 
 // problems are all that is wrong with what the parameter files deploy.
@@ -227,10 +229,8 @@ func (m *meaning) settings(file string, d bicep.Deployment) {
 	for _, id := range []string{c.Cosmos.ClientID, c.ServiceBus.ClientID, c.Blob.ClientID} {
 		m.same(file+" client id", identity, id)
 	}
-	for _, dsn := range []any{c.SQL.Connection.Reveal(), d.Outputs["sqlConnection"]} {
-		if err := sqlserver.CheckDSN(fmt.Sprint(dsn), false); err != nil {
-			m.wrong("%s: %v", file, err)
-		}
+	if err := sqlserver.CheckDSN(c.SQL.Connection.Reveal(), false); err != nil {
+		m.wrong("%s: %v", file, err)
 	}
 	made := []string{}
 	for _, one := range append(d.Of(queue), d.Of(container)...) {
