@@ -129,9 +129,9 @@ bench: ## Measure the write beside its rivals and the statements of runs and rep
 stage: ## Lay out .stage exactly as the Functions host wants its script root; beside `make servers` with settings that point to them.
 	$(GO) run ./cmd/stage -state .local
 
-azure: ctl ## Make or change the environment of a resource group, by the file GROUP.bicepparam (docs/deploy.md): make azure GROUP=name. Needs az. At the first time PARAMS=FILE and SQL_ADMIN=ENTRA-GROUP; later MODE and LEASE_PREFIX, YES=1, RESTORE=1.
+azure: ctl ## Make or change the environment of a resource group, by the file GROUP.bicepparam (docs/deploy.md): make azure GROUP=name. Needs az. At the first time PARAMS=FILE and SQL_ADMIN=ENTRA-GROUP; later MODE and LEASE_PREFIX, YES=1.
 	@$(GO) run ./cmd/azure deploy GROUP='$(GROUP)' PARAMS='$(PARAMS)' SQL_ADMIN='$(SQL_ADMIN)' MODE='$(MODE)' \
-		LEASE_PREFIX='$(LEASE_PREFIX)' YES='$(YES)' RESTORE='$(RESTORE)'
+		LEASE_PREFIX='$(LEASE_PREFIX)' YES='$(YES)'
 
 publish: ctl ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az). MIGRATED=SET: where the database cannot be asked.
 	@$(GO) run ./cmd/azure publish APP='$(APP)' MIGRATED='$(MIGRATED)'

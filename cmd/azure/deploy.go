@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"text/template"
 )
@@ -30,7 +28,7 @@ type deployment struct {
 	tool
 
 	group, from, mode, prefix, admins string
-	yes, restore                      bool
+	yes                               bool
 
 	// path is the file's. defaults is the template, whose parameters have defaults.
 	path     string
@@ -75,15 +73,14 @@ func (d deployment) deploy(ctx context.Context) error {
 	}
 	p, first := parameters(strings.ReplaceAll(string(before), "\r\n", "\n")), used == nil
 	switch {
-	case there && (d.from != "" || d.restore):
-		return fmt.Errorf("%s exists, and is what counts: leave PARAMS and RESTORE out", d.path)
-	case d.restore && first:
-		return fmt.Errorf("%s has no deployment %s", d.group, deploymentName)
-	case !there && !first && !d.restore:
-		return fmt.Errorf("%s is missing: take it from those who made the environment, or write it as their last "+
-			"deployment had it:\n  make azure GROUP=%s RESTORE=1", d.path, d.group)
+	case there && d.from != "":
+		return fmt.Errorf("%s exists, and is what counts: leave PARAMS out", d.path)
+	case !there && !first:
+		return fmt.Errorf("%s is missing: take it from those who made the environment, or write by hand what their last "+
+			"deployment had, with `param sqlAdmin = {}`:\n"+
+			"  az deployment group show -g %s -n %s --query properties.parameters", d.path, d.group, deploymentName)
 	case !there:
-		if p, err = d.begin(used); err != nil {
+		if p, err = d.begin(); err != nil {
 			return err
 		}
 	}
@@ -92,10 +89,6 @@ func (d deployment) deploy(ctx context.Context) error {
 	}
 	if err := d.write(string(p)); err != nil {
 		return err
-	}
-	if d.restore {
-		d.say(d.path + " is as the last deployment had it. Look at it, keep it, and run make azure again.")
-		return nil
 	}
 	if !first {
 		if err := d.allowed(ctx, p, used, app); err != nil {
@@ -145,18 +138,13 @@ func (d deployment) last(ctx context.Context) (used map[string]any, app string, 
 	}
 	used = map[string]any{}
 	for name, p := range last.Properties.Parameters {
-		if d.defaults.get(name) != "" { // this release has it
-			used[name] = p.Value
-		}
+		used[name] = p.Value
 	}
-	if app = last.Properties.Outputs.App.Value; app != "" {
-		used["sqlAdmin"] = map[string]any{} // the server has it
-	}
-	return used, app, nil
+	return used, last.Properties.Outputs.App.Value, nil
 }
 
-// begin makes a parameter file, of what a deployment used or of the file that was named.
-func (d deployment) begin(used map[string]any) (parameters, error) {
+// begin makes a parameter file, of the file that was named.
+func (d deployment) begin() (parameters, error) {
 	text := "// make azure wrote this file, and reads it: keep it where the team finds it.\n"
 	if d.from != "" {
 		named, err := os.ReadFile(d.from)
@@ -166,11 +154,7 @@ func (d deployment) begin(used map[string]any) (parameters, error) {
 		text = strings.TrimSpace(strings.ReplaceAll(string(named), "\r\n", "\n")) + "\n"
 		text = regexp.MustCompile(`(?m)^using .*\n+`).ReplaceAllString(text, "")
 	}
-	p := parameters("using '" + bicep + "'\n\n" + text)
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		p = p.set(name, literal(used[name]))
-	}
-	return p, nil
+	return parameters("using '" + bicep + "'\n\n" + text), nil
 }
 
 // complete writes what was asked for into the file; what it lacks that another release of the template might change;

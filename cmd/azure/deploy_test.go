@@ -234,22 +234,8 @@ func TestTheSecondMakeAzureNeedsTheFile(t *testing.T) {
 	g := &group{t: t, outputs: ownOutputs, person: ann}
 	require.NoError(t, g.deploy(func(d *deployment) { d.mode, d.prefix = "shadow", "web-shadow-" }))
 	require.NoError(t, os.Remove("g.bicepparam"))
-	require.ErrorContains(t, g.deploy(nil), "make azure GROUP=g RESTORE=1")
+	require.ErrorContains(t, g.deploy(nil), "az deployment group show -g g -n sqlwriter --query properties.parameters")
 	require.NoFileExists(t, "g.bicepparam")
-
-	g.deployed["ofAnotherRelease"], g.deployed["sqlAdmin"] = "x", map[string]any{"name": "ann"}
-	require.NoError(t, g.deploy(func(d *deployment) { d.restore = true }))
-	delete(g.deployed, "ofAnotherRelease")
-	delete(g.deployed, "sqlAdmin")
-	require.NotRegexp(t, `ofAnotherRelease|sqlAdmin = \{.+\}`, parameterFile(t))
-	require.Len(t, g.says, 1, "it does no more")
-	require.Contains(t, parameterFile(t), "param leasePrefix = 'web-shadow-'\n")
-	require.Error(t, g.deploy(func(d *deployment) { d.restore = true }), "a file that is there stays")
-	before := maps.Clone(g.deployed)
-	require.NoError(t, g.deploy(nil))
-	require.False(t, g.looked, "what was restored is what is there")
-	require.Equal(t, before, g.deployed)
-	require.ErrorContains(t, g.deploy(func(d *deployment) { d.from = "x.bicepparam" }), "leave PARAMS and RESTORE out")
 }
 
 // TestWhatMakeAzureAsksBefore: a mode with the leases of the other is refused, and what moves the app is looked at.
@@ -367,7 +353,8 @@ func TestARefusalNamesTheCommandThatEndsIt(t *testing.T) {
 
 func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	inCheckout(t)
-	require.ErrorContains(t, (&group{t: t}).deploy(func(d *deployment) { d.restore = true }), "has no deployment")
+	require.NoError(t, os.WriteFile("g.bicepparam", nil, 0o600))
+	require.ErrorContains(t, (&group{t: t}).deploy(func(d *deployment) { d.from = "x" }), "leave PARAMS out")
 	require.ErrorContains(t, tool{}.command(t.Context(), nil), "azure deploy, azure publish or azure check")
 	require.ErrorContains(t, tool{}.command(t.Context(), []string{"deploy"}), "make azure GROUP=name")
 }
@@ -378,9 +365,9 @@ func TestTheTargetsOfMake(t *testing.T) {
 		t.Skip(err)
 	}
 	for typed, want := range map[string]string{
-		"azure GROUP=g": "azure deploy GROUP='g' PARAMS='' SQL_ADMIN='' MODE='' LEASE_PREFIX='' YES='' RESTORE=''",
-		"azure GROUP=g PARAMS=f SQL_ADMIN=DBAs MODE=shadow LEASE_PREFIX=web-2- YES=1 RESTORE=1": "azure deploy GROUP='g' " +
-			"PARAMS='f' SQL_ADMIN='DBAs' MODE='shadow' LEASE_PREFIX='web-2-' YES='1' RESTORE='1'",
+		"azure GROUP=g": "azure deploy GROUP='g' PARAMS='' SQL_ADMIN='' MODE='' LEASE_PREFIX='' YES=''",
+		"azure GROUP=g PARAMS=f SQL_ADMIN=DBAs MODE=shadow LEASE_PREFIX=web-2- YES=1": "azure deploy GROUP='g' " +
+			"PARAMS='f' SQL_ADMIN='DBAs' MODE='shadow' LEASE_PREFIX='web-2-' YES='1'",
 		"publish APP=a MIGRATED=m": "azure publish APP='a' MIGRATED='m'",
 	} {
 		args := append([]string{"-n", "-C", "../.."}, strings.Fields(typed)...)

@@ -60,7 +60,7 @@ func (t tool) command(ctx context.Context, args []string) error {
 	case "deploy":
 		return deployment{
 			tool: t, group: values["GROUP"], from: values["PARAMS"], admins: values["SQL_ADMIN"], mode: values["MODE"],
-			prefix: values["LEASE_PREFIX"], yes: values["YES"] != "", restore: values["RESTORE"] != "",
+			prefix: values["LEASE_PREFIX"], yes: values["YES"] != "",
 		}.deploy(ctx)
 	case "publish":
 		return publication{check, values["MIGRATED"]}.publish(ctx)
