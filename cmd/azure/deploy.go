@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -62,16 +63,17 @@ func (d deployment) deploy(ctx context.Context) error {
 		return err
 	}
 	d.path, d.defaults = d.group+".bicepparam", parameters(defaults)
-	used, app, err := d.last(ctx)
-	if err != nil {
-		return err
-	}
 	before, err := os.ReadFile(d.path)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	p, first := parameters(strings.ReplaceAll(string(before), "\r\n", "\n")), used == nil
+	p := parameters(strings.ReplaceAll(string(before), "\r\n", "\n"))
+	used, app, err := d.last(ctx, cmp.Or(p.text("sysName"), d.defaults.text("sysName")))
+	if err != nil {
+		return err
+	}
+	first := used == nil && app == ""
 	switch {
 	case there && d.from != "":
 		return fmt.Errorf("%s exists, and is what counts: leave PARAMS out", d.path)
@@ -85,6 +87,9 @@ func (d deployment) deploy(ctx context.Context) error {
 		}
 	}
 	if p, err = d.complete(ctx, p, first); err != nil {
+		return err
+	}
+	if err := p.readable(); err != nil {
 		return err
 	}
 	if err := d.write(string(p)); err != nil {
@@ -126,21 +131,33 @@ func (d deployment) az(ctx context.Context, into any, args ...string) error {
 	return nil
 }
 
-// last returns the parameters of the group's last deployment, nil if it has none, and the app if that has made one.
-func (d deployment) last(ctx context.Context) (used map[string]any, app string, err error) {
+// last returns the parameters of the group's last deployment, nil if Azure knows none, and the group's app: that of an
+// environment, or another if it has none. A deployment may have failed or be forgotten, so its outputs do not tell.
+func (d deployment) last(ctx context.Context, sysName string) (used map[string]any, app string, err error) {
 	var last state
 	err = d.az(ctx, &last, "deployment", "group", "show", "-g", d.group, "-n", deploymentName)
-	if err != nil {
-		if strings.Contains(err.Error(), "DeploymentNotFound") {
-			err = nil
-		}
+	switch {
+	case err == nil:
+		used = map[string]any{}
+	case !strings.Contains(err.Error(), "DeploymentNotFound"):
 		return nil, "", err
 	}
-	used = map[string]any{}
 	for name, p := range last.Properties.Parameters {
 		used[name] = p.Value
 	}
-	return used, last.Properties.Outputs.App.Value, nil
+	var resources []struct{ Name, Type string }
+	if err := d.az(ctx, &resources, "resource", "list", "-g", d.group); err != nil {
+		return nil, "", err
+	}
+	own := regexp.MustCompile("^func-sqlwriter-" +
+		regexp.QuoteMeta(strings.ToLower(strings.ReplaceAll(sysName, "_", "-"))) + "-[a-z0-9]{8}$")
+	for _, r := range resources {
+		if strings.EqualFold(r.Type, "Microsoft.Web/sites") && strings.HasPrefix(r.Name, "func-sqlwriter-") &&
+			(app == "" || own.MatchString(r.Name)) {
+			app = r.Name
+		}
+	}
+	return used, app, nil
 }
 
 // begin makes a parameter file, of the file that was named.
@@ -194,19 +211,24 @@ func (d deployment) complete(ctx context.Context, p parameters, first bool) (par
 	return p, nil
 }
 
-// allowed refuses a mode whose leases the other mode has, and asks before the app moves to something else. Where a
-// person has changed the app's settings, these count.
+// allowed refuses a mode whose leases the other mode has, and asks before the app moves to something else. Where the
+// app has settings, these count: a person may have changed them, and a deployment may have failed before it did.
 func (d deployment) allowed(ctx context.Context, p parameters, used map[string]any, app string) error {
+	used = maps.Clone(used)
 	if app != "" {
-		var settings []struct{ Name, Value string }
-		if err := d.az(ctx, &settings, "functionapp", "config", "appsettings", "list",
-			"-g", d.group, "-n", app); err != nil {
+		var list []struct{ Name, Value string }
+		if err := d.az(ctx, &list, "functionapp", "config", "appsettings", "list", "-g", d.group, "-n", app); err != nil {
 			return err
 		}
-		for _, s := range settings {
-			if name := map[string]string{"MODE": "mode", "LEASE_PREFIX": "leasePrefix"}[s.Name]; name != "" {
-				used[name] = s.Value
+		settings := map[string]string{}
+		for _, s := range list {
+			settings[s.Name] = s.Value
+		}
+		if settings["SYS_NAME"] != "" {
+			if used == nil {
+				used = map[string]any{}
 			}
+			maps.Copy(used, inUse(app, settings))
 		}
 	}
 	if p.text("mode") != used["mode"] && p.text("leasePrefix") == used["leasePrefix"] {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -71,6 +72,8 @@ func (g *group) run(_ context.Context, how program, name string, args ...string)
 		}
 		properties := map[string]any{"parameters": each, "outputs": json.RawMessage(g.outputs)}
 		return json.Marshal(map[string]any{"properties": properties})
+	case line == "resource list -g g":
+		return g.resources()
 	case line == "ad signed-in-user show" && g.person != "":
 		return []byte(g.person), nil
 	case line == "ad group show --group Invoices' DBAs":
@@ -90,6 +93,19 @@ func (g *group) run(_ context.Context, how program, name string, args ...string)
 	}
 	g.t.Errorf("az does not know: %s", line)
 	return nil, errors.New("unknown")
+}
+
+// resources are those of the group: what others made, and with the app a server.
+func (g *group) resources() ([]byte, error) {
+	list := []map[string]string{{"type": "Microsoft.Web/sites", "name": "others"}}
+	if g.settings != nil {
+		for kind, name := range map[string]string{
+			"Microsoft.Web/sites": "func-sqlwriter-web-abcdefgh", "Microsoft.Sql/servers": "sql-sqlwriter-abcdefgh",
+		} {
+			list = append(list, map[string]string{"type": kind, "name": name})
+		}
+	}
+	return json.Marshal(list)
 }
 
 // effect is what a deployment of the file makes: all parameters of the template, and the app's settings of them.
@@ -113,9 +129,20 @@ func (g *group) effect() (deployed map[string]any, settings map[string]string) {
 			deployed[name] = []any{strings.Trim(value, "[ '\n]")}
 		}
 	}
-	return deployed, map[string]string{
-		"MODE": deployed["mode"].(string), "LEASE_PREFIX": deployed["leasePrefix"].(string), "SYS_NAME": "web",
+	settings = map[string]string{}
+	for setting, name := range map[string]string{
+		"MODE": "mode", "LEASE_PREFIX": "leasePrefix", "SYS_NAME": "sysName", "COSMOS_DATABASE": "cosmosDatabase",
+		"COSMOS_CONTAINER": "cosmosContainer", "LEASE_CONTAINER": "leaseContainer", "SQL_SCHEMA": "sqlSchema",
+		"COSMOS_CONNECTION__accountEndpoint": "cosmosEndpoint",
+	} {
+		settings[setting] = deployed[name].(string)
 	}
+	if settings["COSMOS_CONNECTION__accountEndpoint"] == "" {
+		settings["COSMOS_CONNECTION__accountEndpoint"] = "https://cosmos-sqlwriter-abcdefgh.documents.azure.com:443/"
+	}
+	settings["SQL_CONNECTION"] = fmt.Sprintf("sqlserver://%s?database=%s&fedauth=ActiveDirectoryManagedIdentity&user+id=1",
+		cmp.Or(deployed["sqlServer"].(string), "sql-sqlwriter-abcdefgh.database.windows.net"), deployed["sqlDatabase"])
+	return deployed, settings
 }
 
 // deploy is make azure.
@@ -245,6 +272,7 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 		mode, prefix string            // of make azure
 		file         [2]string         // a line of the parameter file that a person has changed
 		settings     map[string]string // of the app, that a person has changed
+		last         string            // deployment: failed, or forgotten by Azure
 		refused      string
 		looked       bool
 	}{
@@ -259,6 +287,39 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 		},
 		{name: "a shadow that a person made", settings: map[string]string{"MODE": "shadow"}, refused: "MODE=shadow"},
 		{name: "leases that a person gave it", settings: map[string]string{"LEASE_PREFIX": "web-2-"}, looked: true},
+		{name: "documents that a person gave it", settings: map[string]string{"COSMOS_CONTAINER": "others"}, looked: true},
+		{
+			name:     "an account that a person gave it",
+			settings: map[string]string{"COSMOS_CONNECTION__accountEndpoint": "https://cosmos-sqlwriter-2.documents.azure.com/"},
+			looked:   true,
+		},
+		{
+			name: "rows that a person gave it", looked: true,
+			settings: map[string]string{"SQL_CONNECTION": "sqlserver://sql-sqlwriter-abcdefgh.database.windows.net?database=x"},
+		},
+		{
+			name: "a server that a person gave it", looked: true,
+			settings: map[string]string{"SQL_CONNECTION": "sqlserver://sql.x:1433?database=sqlwriter"},
+		},
+		{name: "a connection that nobody can read", settings: map[string]string{"SQL_CONNECTION": "%"}, looked: true},
+		{name: "to shadow after a failure", mode: "shadow", last: "failed", refused: "LEASE_PREFIX=web-shadow-"},
+		{name: "to shadow, no deployment known", mode: "shadow", last: "forgotten", refused: "LEASE_PREFIX=web-shadow-"},
+		{name: "nothing after a failure", last: "failed"},
+		{name: "nothing, no deployment known", last: "forgotten"},
+		{
+			name: "leases that Bicep puts together", mode: "shadow", refused: "write the value itself",
+			file: [2]string{"param leasePrefix = 'web-'\n", "param x = 'web'\nparam leasePrefix = '${x}-'\n"},
+		},
+		{
+			name: "a mode that Bicep finds", refused: "write the value itself",
+			file: [2]string{"param mode = 'live'\n", "param mode = empty('') ? 'shadow' : 'live'\n"},
+		},
+		{name: "another environment", file: [2]string{"'web'", "'test'"}, looked: true},
+		{name: "another schema, with blanks", file: [2]string{"", " param\tsqlSchema = 'pay'\n"}, looked: true},
+		{
+			name: "a mode in a comment", refused: "/* */",
+			file: [2]string{"param mode = 'live'\n", "/*\nparam mode = 'live'\n*/\nparam mode = 'shadow'\n"},
+		},
 		{name: "the same documents again", prefix: "web-2-", looked: true},
 		{name: "another key", file: [2]string{"", "param partitionKeyPaths = ['/id']\n"}, looked: true},
 		{name: "another account", file: [2]string{"", "param cosmosEndpoint = 'https://x/'\n"}, looked: true},
@@ -281,6 +342,12 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 			}
 			require.NoError(t, os.WriteFile("g.bicepparam", []byte(text), 0o600))
 			maps.Copy(g.settings, c.settings)
+			switch c.last {
+			case "failed":
+				g.outputs = "{}"
+			case "forgotten":
+				g.deployed = nil
+			}
 			was, settings := maps.Clone(g.deployed), maps.Clone(g.settings)
 			change := func(d *deployment) { d.mode, d.prefix = c.mode, c.prefix }
 

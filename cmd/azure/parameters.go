@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +18,7 @@ type parameters string
 // statement finds a parameter's line. Its group is the value: a text on one line, else all up to a line that is empty
 // or begins another statement.
 func statement(name string) *regexp.Regexp {
-	return regexp.MustCompile(`(?s)(?:^|\n)param ` + name + `\b[^=\n]*= *('(?:[^'\\\n]|\\.)*'|.*?) *(?://[^\n]*)?(?:\n[^ \t\]}]|\n*$)`)
+	return regexp.MustCompile(`(?s)(?:^|\n)[ \t]*param[ \t]+` + name + `\b[^=\n]*= *('(?:[^'\\\n]|\\.)*'|.*?) *(?://[^\n]*)?(?:\n[^ \t\]}]|\n*$)`)
 }
 
 // get returns a parameter as it is written; empty if it is not.
@@ -68,6 +70,46 @@ func literal(value any) string {
 // guarded are the parameters whose change moves the app to other documents, other rows or another mode.
 const guarded = "mode leasePrefix sysName cosmosEndpoint cosmosDatabase cosmosContainer leaseContainer partitionKeyPaths " +
 	"sqlServer sqlDatabase sqlSchema"
+
+// inUse are the guarded parameters as an app's settings have them. Which container's key a deployment made, they do not
+// say.
+func inUse(app string, settings map[string]string) map[string]any {
+	sql, err := url.Parse(settings["SQL_CONNECTION"])
+	if err != nil {
+		sql = &url.URL{}
+	}
+	suffix := app[strings.LastIndex(app, "-")+1:] + "."
+	orEmpty := func(address, own string) string { // what the template makes has the app's suffix, and is '' in the file
+		if strings.HasPrefix(address, own+suffix) {
+			return ""
+		}
+		return address
+	}
+	return map[string]any{
+		"mode": settings["MODE"], "leasePrefix": settings["LEASE_PREFIX"], "sysName": settings["SYS_NAME"],
+		"cosmosEndpoint": orEmpty(settings["COSMOS_CONNECTION__accountEndpoint"], "https://cosmos-sqlwriter-"),
+		"cosmosDatabase": settings["COSMOS_DATABASE"], "cosmosContainer": settings["COSMOS_CONTAINER"],
+		"leaseContainer": settings["LEASE_CONTAINER"], "sqlServer": orEmpty(sql.Host, "sql-sqlwriter-"),
+		"sqlDatabase": sql.Query().Get("database"), "sqlSchema": settings["SQL_SCHEMA"],
+	}
+}
+
+// readable is an error if a guarded parameter has a value that Bicep alone can read, or if the file hides one.
+func (p parameters) readable() error {
+	if strings.Contains(string(p), "/*") {
+		return errors.New("the parameter file has a comment of the form /* */: make azure reads // alone")
+	}
+	escaped := regexp.MustCompile(`\\.`)
+	plain := regexp.MustCompile(`^('[^'\n]*'|\[(\s*'[^'\n]*'\s*,?)*\s*\])$`)
+	for name := range strings.FieldsSeq(guarded) {
+		value := escaped.ReplaceAllString(p.get(name), "")
+		if value != "" && (!plain.MatchString(value) || strings.Contains(value, "${")) {
+			return fmt.Errorf("param %s = %s: write the value itself, because make azure compares it with the app's",
+				name, p.get(name))
+		}
+	}
+	return nil
+}
 
 // changes lists which guarded parameters differ from those in use. What neither names has the template's default.
 func (p parameters) changes(template parameters, used map[string]any) (list []string) {

@@ -167,6 +167,7 @@ func newWalk(t *testing.T) *walk {
 	answers := w.arm.Answers(nil)
 	answers["group create -n inv -l westeurope"] = "{}"
 	answers["deployment group show -g inv -n sqlwriter -o json"] = "ERROR: (DeploymentNotFound) Deployment"
+	answers["resource list -g inv -o json"] = "[]"
 	answers["ad signed-in-user show -o json"] = `{"id": "` + w.arm.Person + `", "userPrincipalName": "ann@example.com"}`
 	answers["deployment group create -g inv -n sqlwriter -f deploy/azure/main.bicep -p inv.bicepparam "+
 		"-o json"] = string(made)
