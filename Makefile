@@ -129,12 +129,13 @@ bench: ## Measure the write beside its rivals and the statements of runs and rep
 stage: ## Lay out .stage exactly as the Functions host wants its script root; beside `make servers` with settings that point to them.
 	$(GO) run ./cmd/stage -state .local
 
+# typed gives these variables to a program as they were typed after make, and none that the environment happens to have.
+typed = $(foreach X,$1,$(if $(filter command,$(origin $X)),$X='$(subst ','\'',$($X))'))
 azure: ctl ## Make or change the environment of a resource group, by the file GROUP.bicepparam (docs/deploy.md): make azure GROUP=name. Needs az. At the first time PARAMS=FILE and SQL_ADMIN=ENTRA-GROUP; later MODE and LEASE_PREFIX, YES=1.
-	@$(GO) run ./cmd/azure deploy GROUP='$(GROUP)' PARAMS='$(PARAMS)' SQL_ADMIN='$(SQL_ADMIN)' MODE='$(MODE)' \
-		LEASE_PREFIX='$(LEASE_PREFIX)' YES='$(YES)'
+	@$(GO) run ./cmd/azure deploy $(call typed,GROUP PARAMS SQL_ADMIN MODE LEASE_PREFIX YES)
 
 publish: ctl ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az). MIGRATED=SET: where the database cannot be asked.
-	@$(GO) run ./cmd/azure publish APP='$(APP)' MIGRATED='$(MIGRATED)'
+	@$(GO) run ./cmd/azure publish $(call typed,APP MIGRATED)
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.
 	$(GO) test ./internal/events ./internal/invoice ./internal/ops ./internal/reconcile ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./internal/opsapi ./handlers ./cmd/azure ./cmd/sqlwriterctl ./test/bicep -run 'Golden|Rules|Sample|Produced' -update
