@@ -18,6 +18,10 @@ import (
 // bicep is what is deployed, under this name: az then knows the last deployment of a group.
 const bicep, deploymentName = "deploy/azure/main.bicep", "sqlwriter"
 
+// noAdmin leaves a server's administrator as it is: Azure takes one with a server that is made, and at times refuses it
+// afterwards.
+const noAdmin = "{}"
+
 // nextText is what is said at the end.
 //
 //go:embed next.txt
@@ -69,7 +73,7 @@ func (d deployment) deploy(ctx context.Context) error {
 		return err
 	}
 	p := parameters(strings.ReplaceAll(string(before), "\r\n", "\n"))
-	used, app, err := d.last(ctx, cmp.Or(p.text("sysName"), d.defaults.text("sysName")))
+	used, app, server, err := d.last(ctx, cmp.Or(p.text("sysName"), d.defaults.text("sysName")))
 	if err != nil {
 		return err
 	}
@@ -89,6 +93,10 @@ func (d deployment) deploy(ctx context.Context) error {
 	if p, err = d.complete(ctx, p, first); err != nil {
 		return err
 	}
+	untold := p.text("sqlServer") == "" && p.get("sqlAdmin") != noAdmin // nobody was told what comes next
+	if server && untold {
+		p = p.set("sqlAdmin", noAdmin)
+	}
 	if err := p.readable(); err != nil {
 		return err
 	}
@@ -106,12 +114,12 @@ func (d deployment) deploy(ctx context.Context) error {
 		"-f", bicep, "-p", d.path); err != nil {
 		return err
 	}
-	if p.get("sqlAdmin") != "" { // Azure takes it with a server that is made, and at times refuses it afterwards
-		if err := d.write(string(p.set("sqlAdmin", "{}"))); err != nil {
+	if p.get("sqlAdmin") != "" {
+		if err := d.write(string(p.set("sqlAdmin", noAdmin))); err != nil {
 			return err
 		}
 	}
-	return d.next(p, made)
+	return d.next(p, made, untold)
 }
 
 // write writes the file.
@@ -133,21 +141,24 @@ func (d deployment) az(ctx context.Context, into any, args ...string) error {
 
 // last returns the parameters of the group's last deployment, nil if Azure knows none, and the group's app: that of an
 // environment, or another if it has none. A deployment may have failed or be forgotten, so its outputs do not tell.
-func (d deployment) last(ctx context.Context, sysName string) (used map[string]any, app string, err error) {
+// server reports whether the group's own is made.
+func (d deployment) last(ctx context.Context, sysName string) (
+	used map[string]any, app string, server bool, err error,
+) {
 	var last state
 	err = d.az(ctx, &last, "deployment", "group", "show", "-g", d.group, "-n", deploymentName)
 	switch {
 	case err == nil:
 		used = map[string]any{}
 	case !strings.Contains(err.Error(), "DeploymentNotFound"):
-		return nil, "", err
+		return nil, "", false, err
 	}
 	for name, p := range last.Properties.Parameters {
 		used[name] = p.Value
 	}
 	var resources []struct{ Name, Type string }
 	if err := d.az(ctx, &resources, "resource", "list", "-g", d.group); err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	own := regexp.MustCompile("^func-sqlwriter-" +
 		regexp.QuoteMeta(strings.ToLower(strings.ReplaceAll(sysName, "_", "-"))) + "-[a-z0-9]{8}$")
@@ -156,8 +167,9 @@ func (d deployment) last(ctx context.Context, sysName string) (used map[string]a
 			(app == "" || own.MatchString(r.Name)) {
 			app = r.Name
 		}
+		server = server || strings.EqualFold(r.Type, "Microsoft.Sql/servers") && strings.HasPrefix(r.Name, "sql-sqlwriter-")
 	}
-	return used, app, nil
+	return used, app, server, nil
 }
 
 // begin makes a parameter file, of the file that was named.
@@ -251,17 +263,19 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 	return nil
 }
 
-// next says what there is now, what others must be asked for, and the lines that come next, filled in.
-func (d deployment) next(p parameters, made state) error {
+// next says what there is now, what others must be asked for, and the lines that come next, filled in: at the first time
+// those that fill an empty database and try a document.
+func (d deployment) next(p parameters, made state, first bool) error {
 	account, _, _ := strings.Cut(strings.TrimPrefix(p.text("cosmosEndpoint"), "https://"), ".")
 	var text strings.Builder
 	err := template.Must(template.New("next").Parse(nextText)).Execute(&text, struct {
 		outputs
 
 		File, TheirAccount, TheirServer, Leases string
+		First                                   bool
 	}{
 		made.Properties.Outputs, d.path, account, p.text("sqlServer"),
-		cmp.Or(p.text("leaseContainer"), d.defaults.text("leaseContainer")),
+		cmp.Or(p.text("leaseContainer"), d.defaults.text("leaseContainer")), first,
 	})
 	d.say(text.String())
 	return err

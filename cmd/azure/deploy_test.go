@@ -243,8 +243,26 @@ func TestTheSecondMakeAzureChangesNothing(t *testing.T) {
 			require.Equal(t, file, parameterFile(t))
 			require.Equal(t, deployed, g.deployed)
 			require.Equal(t, settings, g.settings)
+			require.NotRegexp(t, "sample-tables|history|examples/", strings.Join(g.says, "\n"), "documents of others are there")
+			require.Contains(t, strings.Join(g.says, "\n"), "make publish APP=func-sqlwriter-web-abcdefgh")
 		})
 	}
+}
+
+// TestTheAdministratorIsSentOnce: also after a run that was killed while Azure worked, or as it ended. What comes next it
+// has not said then.
+func TestTheAdministratorIsSentOnce(t *testing.T) {
+	inCheckout(t)
+	g := &group{t: t, outputs: ownOutputs, person: ann, refuses: "killed"}
+	require.ErrorContains(t, g.deploy(nil), "killed")
+	before := parameterFile(t)
+	g.refuses = ""
+	require.NoError(t, g.deploy(nil), "without a server it is needed")
+	require.Regexp(t, `sqlAdmin = \{.+\}`, g.file)
+	require.NoError(t, os.WriteFile("g.bicepparam", []byte(before), 0o600))
+	require.NoError(t, g.deploy(nil))
+	require.NotRegexp(t, `sqlAdmin = \{.+\}`, g.file)
+	require.Contains(t, strings.Join(g.says, "\n"), "--sample-tables --history empty")
 }
 
 // TestTheTemplateSaysWhatIsPrinted: its outputs have the names that are read.
@@ -409,9 +427,10 @@ func TestARefusalNamesTheCommandThatEndsIt(t *testing.T) {
 		"ERROR: Error while attempting to retrieve the latest Bicep version: HTTP":                                   "az config set bicep.use_binary_from_path=true",
 		"(MissingSubscriptionRegistration) The subscription is not registered to use namespace 'Microsoft.App'. See": "az provider register --namespace Microsoft.App --wait",
 		"Invalid value given for parameter AzureADOnlyAuthentication.":                                               "param sqlAdmin = {}",
+		"InvalidParameterValue: Invalid value given for parameter ExternalAdministratorLoginSid. Specify":            "param sqlAdmin = {}`",
 		"(AuthorizationFailed) ... action 'Microsoft.Authorization/roleAssignments/write' over scope":                "param assignRoles = false",
 	} {
-		t.Run(advice, func(t *testing.T) {
+		t.Run(says, func(t *testing.T) {
 			inCheckout(t)
 			require.ErrorContains(t, (&group{t: t, person: ann, refuses: says}).deploy(nil), advice)
 		})

@@ -136,7 +136,7 @@ var refusals = [][2]string{ //nolint:gochecknoglobals // a table
 		"az cannot get its Bicep: put one on the PATH, and az config set bicep.use_binary_from_path=true",
 	},
 	{
-		`AzureADOnlyAuthentication|parameter Login|AadOnlyAuthenticationIsEnabled`,
+		`AzureADOnlyAuthentication|parameter (Login|ExternalAdministratorLogin)|AadOnlyAuthenticationIsEnabled`,
 		"the server is there already: with `param sqlAdmin = {}` in the parameter file make azure leaves its administrator",
 	},
 	{`roleAssignments/write`, "you may not assign roles: with `param assignRoles = false` in the parameter file " +
