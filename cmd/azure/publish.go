@@ -32,7 +32,7 @@ func (p publication) publish(ctx context.Context) error {
 		"-goos", "linux", "-goarch", "amd64", "-publish"); err != nil {
 		return err
 	}
-	forbidden := regexp.MustCompile(`\b403\b`)
+	forbidden := regexp.MustCompile(`(?i)\b(upload|storage|blob)\b[^\n]*\b403\b`)
 	for waited := time.Duration(0); ; waited += again {
 		_, err := p.run(ctx, program{dir: ".stage", shown: true},
 			"func", "azure", "functionapp", "publish", p.app, "--custom", "--no-build")
@@ -53,14 +53,14 @@ func (p publication) publish(ctx context.Context) error {
 
 // due is an error if the database lacks what this build calls, or nobody can tell.
 func (p publication) due(ctx context.Context) error {
-	from := []string{"--app", p.app}
+	from, database := []string{"--app", p.app}, "the database of "+p.app
 	if os.Getenv("SQL_CONNECTION") != "" { // with its SQL_SCHEMA and MAPPING
-		from = nil
+		from, database = nil, "the database of SQL_CONNECTION"
 	}
 	if p.migrated == "" {
 		_, err := p.run(ctx, program{}, "bin/sqlwriterctl", append([]string{"migrate", "status"}, from...)...)
 		if err == nil {
-			p.say("migrate up is not due: the database has what this build calls")
+			p.say("migrate up is not due: " + database + " has what this build calls")
 			return nil
 		}
 		p.say(err.Error())

@@ -68,12 +68,13 @@ func TestPublish(t *testing.T) {
 		"bin/sqlwriterctl migrate status --app myapp", "go run ./cmd/stage -goos linux -goarch amd64 -publish",
 		"func azure functionapp publish myapp --custom --no-build",
 	}, p.did[:3])
-	require.Contains(t, p.says, "migrate up is not due")
+	require.Contains(t, p.says, "migrate up is not due: the database of myapp has")
 	require.Contains(t, p.says, "myapp has all 9 functions, and none of them has an error", "it ends with the check")
 
 	t.Setenv("SQL_CONNECTION", "sqlserver://...")
 	require.NoError(t, p.publish())
 	require.Equal(t, "bin/sqlwriterctl migrate status", p.did[0])
+	require.Contains(t, p.says, "the database of SQL_CONNECTION has")
 }
 
 func TestNothingIsPublishedBeforeTheDatabaseHasWhatItCalls(t *testing.T) {
@@ -105,8 +106,12 @@ func TestRolesAreWaitedFor(t *testing.T) {
 	p = &published{t: t, uploads: []string{refusedPackage}}
 	require.EqualError(t, p.publish(), "func: exit status 1", "what it said was shown")
 	require.Equal(t, rolesWithin, p.waited)
-	p = &published{t: t, uploads: []string{"no such app"}}
-	require.EqualError(t, p.publish(), "func: exit status 1")
-	require.Zero(t, p.waited)
+	for _, said := range []string{
+		"no such app", "Uploading archive...\nResponse status code does not indicate success: 403 (Ip Forbidden).",
+	} {
+		p = &published{t: t, uploads: []string{said}}
+		require.EqualError(t, p.publish(), "func: exit status 1")
+		require.Zero(t, p.waited, said)
+	}
 	require.ErrorContains(t, publication{}.publish(t.Context()), "make publish APP=name")
 }
