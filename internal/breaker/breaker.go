@@ -412,6 +412,11 @@ func (b *Breaker) refusal() error {
 // IsRefusal reports whether the breaker refused, or SQL did because it is another writer's turn: nothing was done.
 func IsRefusal(err error) bool { return fault.Has(err, fault.Waits) }
 
+// AnotherWrites reports whether SQL refused because it is another writer's turn (ONE_WRITER).
+func AnotherWrites(err error) bool {
+	return IsRefusal(err) && fault.CodeOf(err) != CodeOpen && fault.CodeOf(err) != CodePaused
+}
+
 func withTimeout(ctx context.Context, bound time.Duration, use func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()

@@ -3,6 +3,7 @@ package commit
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -124,10 +125,12 @@ func (t *tick) windows(ctx context.Context) error {
 	var first error
 	for _, w := range Windows() {
 		err := t.window(ctx, w, t.now.Add(left*time.Duration(w.quarters())/4), mostFailing*w.quarters()/4)
-		if breaker.IsRefusal(err) || ctx.Err() != nil {
+		if breaker.IsRefusal(err) && !breaker.AnotherWrites(err) || ctx.Err() != nil {
 			return err
 		}
-		first = cmp.Or(first, err)
+		if err != nil && (first == nil || breaker.AnotherWrites(first)) {
+			first = err
+		}
 	}
 	return first
 }
@@ -166,7 +169,7 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 		ids := t.fresh(found)
 		for len(ids) > 0 && !over() {
 			n := min(len(ids), mostFailing-t.failing)
-			err := t.take(ctx, w, ids[:n], end)
+			err := t.take(ctx, w, ids[:n], end, over)
 			if ids = ids[n:]; err == nil {
 				failed = 0
 				continue
@@ -227,18 +230,15 @@ func (t *tick) fresh(page []PendingDoc) []string {
 	return ids
 }
 
-// take reads documents again and commits them.
-func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) error {
+// take reads documents again and commits them. Those that wait for another writer's turn it takes again until the
+// window's time is over: the next tick is minutes away.
+func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, over func() bool) error {
 	for _, id := range ids {
 		t.seen[id] = true
 	}
 	t.found.Found[w] += len(ids)
 	t.found.Documents += len(ids)
-	raws, err := t.r.commit.docs.ReadMany(ctx, ids)
-	if err != nil {
-		t.found.Outcomes[invoice.OutcomeWaiting] += len(ids)
-		return asDependency(err)
-	}
+	var read []json.RawMessage
 	var mu sync.Mutex
 	late := map[string]bool{}
 	finished := func(d DocumentResult) {
@@ -246,25 +246,41 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time) 
 		defer mu.Unlock()
 		late[d.ID] = broughtLate(d.Outcome)
 	}
-	report, err := t.r.commit.Run(ctx, Delivery{
-		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer,
-		InvocationID: t.invocationID, DivideUntil: end,
-		OneByOne: w == PutOff, OnResult: finished,
-	})
 	if w == Orphans {
-		t.look(raws, late)
+		defer func() { t.look(read, late) }()
 	}
-	t.found.add(report)
-	t.found.Reads++
-	if gone := len(ids) - len(raws); gone > 0 {
-		t.found.Outcomes[invoice.OutcomeGone] += gone
+	for {
+		raws, err := t.r.commit.docs.ReadMany(ctx, ids)
+		if err != nil {
+			t.found.Outcomes[invoice.OutcomeWaiting] += len(ids)
+			return asDependency(err)
+		}
+		if read == nil {
+			read = raws
+		}
+		report, err := t.r.commit.Run(ctx, Delivery{
+			Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer,
+			InvocationID: t.invocationID, DivideUntil: end,
+			OneByOne: w == PutOff, OnResult: finished,
+		})
+		for _, outcome := range []invoice.Outcome{
+			invoice.OutcomeRetryScheduled, invoice.OutcomeFailed, invoice.OutcomeLeft,
+		} {
+			t.failing += report.Outcomes[outcome]
+		}
+		again := breaker.AnotherWrites(err) && !over()
+		if gone := len(ids) - len(raws); again {
+			delete(report.Outcomes, invoice.OutcomeWaiting) // they are counted when they wait no more
+			ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, is := late[id]; return is })
+		} else if gone > 0 {
+			t.found.Outcomes[invoice.OutcomeGone] += gone
+		}
+		t.found.add(report)
+		t.found.Reads++
+		if !again {
+			return err
+		}
 	}
-	for _, outcome := range []invoice.Outcome{
-		invoice.OutcomeRetryScheduled, invoice.OutcomeFailed, invoice.OutcomeLeft,
-	} {
-		t.failing += report.Outcomes[outcome]
-	}
-	return err
 }
 
 func (r *Recover) goOn(w Window) place {

@@ -1,6 +1,7 @@
 package commit_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -80,9 +81,9 @@ func TestAnotherWritersTurnCostsNothing(t *testing.T) {
 		found := w.tick()
 		require.Equal(t, waiting, found.Outcomes)
 		require.Equal(t, "waiting: another instance writes", found.Flow, "it is told why")
-		want = append(want, 100)
+		want = append(want, slices.Repeat([]int{100}, 21)...)
 	}
-	require.Equal(t, want, tu.sizes, "one request each: nothing is repeated or divided")
+	require.Equal(t, want, tu.sizes, "one request each, and the timer as often as its time allows: nothing is divided")
 	require.Equal(t, before, w.snapshots(ids...), "nothing is counted or put off")
 	require.Empty(t, w.breaker.Unaudited(t.Context()), "and nothing opens or closes")
 	require.Empty(t, w.log.String())
@@ -93,6 +94,36 @@ func TestAnotherWritersTurnCostsNothing(t *testing.T) {
 		require.Equal(t, []any{"committed", 0.0, nil},
 			[]any{w.status(id), w.state(id)["retry_count"], w.state(id)["attempts"]})
 	}
+}
+
+// The timer comes every five minutes. It tries again what waited, until its time is over, and counts each document once.
+func TestTheTimerWaitsForItsTurnAsLongAsItHasTime(t *testing.T) {
+	for held := 1; ; held++ {
+		w := newWorld(t)
+		ids := w.many(1, 20, "")
+		gone := w.many(21, 1, "")
+		tu := &turns{held: func(n int) bool { return n >= held && n < held+5 }}
+		tu.under(w, failFor(fault.New(fault.Document, "sql: apply", "547", "refused"), ids[3]))
+		w.clock = w.clock.Add(invoice.OrphanAge + time.Second)
+		w.faulty.onRead = func(int) error { w.docs.Delete(gone[0]); return nil }
+		found := w.tick()
+		require.Equal(t, map[invoice.Outcome]int{"applied": 19, "retry_scheduled": 1, "gone": 1}, found.Outcomes, held)
+		require.Equal(t, []int{21, 21, 20}, []int{found.Documents, found.Found[commit.Orphans], found.Missed})
+		require.Empty(t, found.More)
+		require.Empty(t, found.Flow)
+		if len(tu.sizes) < held {
+			break
+		}
+	}
+
+	w := newWorld(t, 1, 2)
+	w.put(result(1, 1, "put off", retryState(w.clock, `,"last_error_kind":"contention"`)), result(2, 2, "orphan", ""))
+	w.clock = w.clock.Add(invoice.OrphanAge + time.Second)
+	tu := &turns{held: func(n int) bool { return n <= 11 }} // a quarter of the tick is over
+	tu.under(w, nothingMore)
+	found := w.tick()
+	require.Equal(t, map[invoice.Outcome]int{"waiting": 1, "applied": 1}, found.Outcomes)
+	require.Equal(t, "waiting: another instance writes", found.Flow, "and the next window has its own time")
 }
 
 // A part of a divided request, and the mark of a poison message, wait in the same way: whichever request it is, each
