@@ -123,6 +123,16 @@ func TestWithoutTheControlDocumentAnInstanceShowsWhatItSees(t *testing.T) {
 	})
 }
 
+// Another writer's turn is an answer of SQL: its failure is over.
+func TestAnotherWritersTurnIsAGoodAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := openSkewed(&store{}, "a", 0)
+		a.NoteDependency(t.Context(), "sql", infra())
+		a.NoteDependency(t.Context(), "sql", turn())
+		require.Equal(t, breaker.DependencyOK, a.Seen().Status.Dependencies["sql"].State)
+	})
+}
+
 func TestWhatIsNoAnswerIsNotNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
