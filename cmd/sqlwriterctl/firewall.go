@@ -42,12 +42,9 @@ func (a *app) pastFirewall(ctx context.Context, connect func() error) error {
 		strings.NewReplacer(".", "-", ":", "-").Replace(address))
 	create := fmt.Sprintf("sql server firewall-rule create %s --start-ip-address %s --end-ip-address %s -o tsv --query name",
 		rule, address, address)
-	if !a.asks || group == "" {
-		return advised(err, "`az %s` lets this machine in", create)
-	}
 	question := fmt.Sprintf("The firewall of %s refuses this machine. Add its address %s?", server, address)
-	if err := a.confirm(false, question); err != nil {
-		return err
+	if !a.asks || group == "" || a.confirm(false, question) != nil {
+		return advised(err, "`az %s` lets this machine in", create)
 	}
 	if a.azText(ctx, strings.Fields(create)...) == "" {
 		return advised(err, "az added no rule; `az %s` does it", create)
