@@ -31,7 +31,7 @@ var userText string
 var (
 	clientID = regexp.MustCompile(`^[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}$`)
 	comments = regexp.MustCompile(`(?m)^--.*\n`)
-	grants   = regexp.MustCompile(`(?m)^GRANT (.+?)( ON (\w+)::(\S+))? TO \w+( WITH GRANT OPTION)?;$`)
+	grants   = regexp.MustCompile(`(?m)^GRANT (.+?)( ON (\w+)::(.+?))? TO \w+( WITH GRANT OPTION)?;$`)
 )
 
 // texts make the user, and give it the rights of deploy/sql/app_rights.sql. Each may run again.
@@ -113,7 +113,7 @@ const hasGrant = `SELECT
 // naming adds to the error of a migration which rights of a script the login lacks.
 func (s *Store) naming(ctx context.Context, err error, name, script string) error {
 	var lacks []string
-	script = strings.ReplaceAll(script, "::dbo.", "::"+s.tables.schema+".")
+	script = strings.ReplaceAll(script, "::dbo.", "::"+quote(s.tables.schema)+".")
 	for _, g := range grants.FindAllStringSubmatch(script, -1) {
 		for right := range strings.SplitSeq(g[1], ", ") {
 			var has sql.NullInt64 // NULL where it does not exist, or may not be seen

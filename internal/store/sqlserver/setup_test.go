@@ -311,7 +311,8 @@ func (a *answer) Next(to []driver.Value) error {
 	return nil
 }
 
-// The lists are those of the scripts. Each right that is taken away is named with its script, and no other.
+// The lists are those of the scripts. Each right that is taken away is named with its script, and no other;
+// also where the schema's name has a blank.
 func TestEachMissingRightIsNamed(t *testing.T) {
 	migrates := []string{
 		"CREATE TABLE", "CREATE VIEW", "CREATE PROCEDURE", "ALTER ON SCHEMA::sqlwriter", "SELECT ON SCHEMA::sqlwriter",
@@ -320,13 +321,13 @@ func TestEachMissingRightIsNamed(t *testing.T) {
 	}
 	setsUp := []string{
 		"ALTER ANY USER", "ALTER ON ROLE::sqlwriter_writers", "CONTROL ON SCHEMA::sqlwriter",
-		"CONTROL ON SCHEMA::sqlwriter_preview", "SELECT ON OBJECT::bill.IVCE_DTL WITH GRANT OPTION",
-		"VIEW DEFINITION ON OBJECT::bill.IVCE_DTL WITH GRANT OPTION",
-		"SELECT ON OBJECT::bill.IVCE_TRKG_MSTR WITH GRANT OPTION",
-		"VIEW DEFINITION ON OBJECT::bill.IVCE_TRKG_MSTR WITH GRANT OPTION",
+		"CONTROL ON SCHEMA::sqlwriter_preview", "SELECT ON OBJECT::[of bills].IVCE_DTL WITH GRANT OPTION",
+		"VIEW DEFINITION ON OBJECT::[of bills].IVCE_DTL WITH GRANT OPTION",
+		"SELECT ON OBJECT::[of bills].IVCE_TRKG_MSTR WITH GRANT OPTION",
+		"VIEW DEFINITION ON OBJECT::[of bills].IVCE_TRKG_MSTR WITH GRANT OPTION",
 	}
 	said := func(u sqlserver.SetUp, lacks rightless) string {
-		s, err := sqlserver.OpenThrough("sqlserver://u:p@127.0.0.1?database=d", sqlserver.Options{Schema: "bill"},
+		s, err := sqlserver.OpenThrough("sqlserver://u:p@127.0.0.1?database=d", sqlserver.Options{Schema: "of bills"},
 			func(driver.Connector) driver.Connector { return lacks })
 		require.NoError(t, err)
 		defer func() { require.NoError(t, s.Close()) }()
