@@ -1,7 +1,8 @@
 // What the SQL Writer needs in a Cosmos DB account: two containers beside the documents, and a right to the data of one
 // database. The owner of an existing account runs it, with the principal that main.bicep printed:
 //   az deployment group create -g GROUP -f deploy/azure/cosmos.bicep -p account=NAME database=NAME principals='["ID"]'
-// It changes nothing that is there. The assignments that it prints are what takes the right back.
+// Documents, their container and throughput stay as they are. Of our two containers, one that is there already gets the
+// time to live and the indexing of a new one. The assignments that it prints are what takes the right back.
 
 @description('Name of the account.')
 param account string
@@ -20,6 +21,7 @@ param container string = database
 param partitionKeyPaths array = []
 
 // An environment has its own leases by their prefix, and its own control document by its id: all share two containers.
+// The second has no parameter, because the app knows it by this name alone.
 // A time to live of -1 is on, without an end: single items then have theirs.
 var own = [leaseContainer, 'sqlwriter-control']
 // Cosmos DB Built-in Data Contributor, at the database: the SDKs read its properties too, so that a right at its
