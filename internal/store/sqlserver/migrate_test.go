@@ -97,6 +97,11 @@ func runScript(t *testing.T, db *sql.DB, script string) {
 	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
+	runBatches(t, conn, script)
+}
+
+func runBatches(t *testing.T, conn *sql.Conn, script string) {
+	t.Helper()
 	for batch := range strings.SplitSeq(script, "\nGO\n") {
 		if strings.TrimSpace(batch) == "" {
 			continue
