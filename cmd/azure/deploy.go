@@ -100,13 +100,13 @@ func (d deployment) deploy(ctx context.Context) error {
 	if err := p.readable(); err != nil {
 		return err
 	}
-	if err := d.write(string(p)); err != nil {
-		return err
-	}
 	if !first {
 		if err := d.allowed(ctx, p, used, app); err != nil {
-			return errors.Join(err, d.write(string(before)))
+			return err
 		}
+	}
+	if err := d.write(d.path, p); err != nil {
+		return err
 	}
 	d.say("Deploying takes about six minutes.")
 	var made state
@@ -115,16 +115,16 @@ func (d deployment) deploy(ctx context.Context) error {
 		return err
 	}
 	if p.get("sqlAdmin") != "" {
-		if err := d.write(string(p.set("sqlAdmin", noAdmin))); err != nil {
+		if err := d.write(d.path, p.set("sqlAdmin", noAdmin)); err != nil {
 			return err
 		}
 	}
 	return d.next(p, made, untold)
 }
 
-// write writes the file.
-func (d deployment) write(text string) error {
-	return os.WriteFile(d.path, []byte(text), 0o644) //nolint:gosec // no secret: a team shares it
+// write writes a parameter file.
+func (deployment) write(path string, p parameters) error {
+	return os.WriteFile(path, []byte(p), 0o644) //nolint:gosec // no secret: a team shares it
 }
 
 // az asks az for JSON.
@@ -252,12 +252,17 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 	if len(changes) == 0 {
 		return nil
 	}
+	next := d.group + ".next.bicepparam" // the file itself changes when somebody has said yes
+	defer os.Remove(next)
+	if err := d.write(next, p); err != nil {
+		return err
+	}
 	if _, err := d.run(ctx, program{shown: true}, "az", "deployment", "group", "what-if", "-g", d.group,
-		"-n", deploymentName, "-f", bicep, "-p", d.path); err != nil {
+		"-n", deploymentName, "-f", bicep, "-p", next); err != nil {
 		return err
 	}
 	d.say("This changes what the app works on:\n  " + strings.Join(changes, "\n  "))
-	if !d.yes && !d.ask("Deploy it? (yes) ") {
+	if !d.yes && !d.ask(ctx, "Deploy it? (yes) ") {
 		return errors.New("nothing was changed. Without a terminal YES=1 says that somebody has looked at the changes")
 	}
 	return nil

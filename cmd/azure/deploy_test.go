@@ -33,7 +33,8 @@ type group struct {
 	refuses  string // what az says in place of deploying
 	file     string // that was deployed last
 	says     []string
-	looked   bool // at what would change
+	looked   bool   // at what would change
+	next     string // the file that was looked at
 	answer   bool
 }
 
@@ -55,9 +56,13 @@ func (g *group) run(_ context.Context, how program, name string, args ...string)
 	g.t.Helper()
 	require.Equal(g.t, "az", name)
 	if how.shown {
-		require.Equal(g.t, "deployment group what-if -g g -n sqlwriter -f deploy/azure/main.bicep -p g.bicepparam",
+		require.Equal(g.t, "deployment group what-if -g g -n sqlwriter -f deploy/azure/main.bicep -p g.next.bicepparam",
 			strings.Join(args, " "))
 		g.looked = true
+		next, err := os.ReadFile("g.next.bicepparam")
+		require.NoError(g.t, err)
+		require.Contains(g.t, string(next), "using 'deploy/azure/main.bicep'\n")
+		g.next = string(next)
 		return nil, nil
 	}
 	require.Equal(g.t, []string{"-o", "json"}, args[len(args)-2:])
@@ -152,7 +157,12 @@ func (g *group) deploy(change func(*deployment)) error {
 	d := deployment{group: "g", tool: tool{
 		run: g.run,
 		say: func(line string) { g.says = append(g.says, line) },
-		ask: func(string) bool { return g.answer },
+		ask: func(context.Context, string) bool {
+			if !g.answer { // and who is killed here leaves the file as it is
+				g.file = parameterFile(g.t)
+			}
+			return g.answer
+		},
 	}}
 	if change != nil {
 		change(&d)
@@ -379,13 +389,16 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 			require.ErrorContains(t, err, cmp.Or(c.refused, "nothing was changed"))
 			require.Equal(t, was, g.deployed)
 			require.Equal(t, text, parameterFile(t), "the file is as it was")
+			require.NoFileExists(t, "g.next.bicepparam")
 			if c.refused != "" {
 				require.Error(t, g.deploy(func(d *deployment) { change(d); d.yes = true }))
 				require.Equal(t, was, g.deployed)
 				return
 			}
+			require.Equal(t, text, g.file, "also while somebody is asked")
 			g.answer = true
 			require.NoError(t, g.deploy(change))
+			require.Equal(t, g.next, g.file, "what was looked at is deployed")
 			require.NotEqual(t, []any{was, settings}, []any{g.deployed, g.settings})
 			g.answer = false
 			require.NoError(t, g.deploy(change), "it is so now")

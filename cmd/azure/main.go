@@ -29,7 +29,7 @@ type tool struct {
 	// wait waits between two attempts.
 	wait func(ctx context.Context, d time.Duration) error
 	// ask reports whether a person says yes. Without a terminal nobody does.
-	ask func(question string) bool
+	ask func(ctx context.Context, question string) bool
 }
 
 // program is how a program runs: in a folder, and seen by the person while it does.
@@ -115,13 +115,27 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func ask(question string) bool {
+func ask(ctx context.Context, question string) bool {
 	if in, err := os.Stdin.Stat(); err != nil || in.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
 	fmt.Print(question)
-	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // the end of the input is no yes
-	return strings.TrimSpace(answer) == "yes"
+	return yes(ctx, os.Stdin)
+}
+
+// yes reports whether the next line is yes. Who interrupts instead is not waited for.
+func yes(ctx context.Context, in io.Reader) bool {
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(in).ReadString('\n') // the end of the input is no yes
+		answer <- strings.TrimSpace(line)
+	}()
+	select {
+	case <-ctx.Done():
+		return false
+	case line := <-answer:
+		return line == "yes"
+	}
 }
 
 // refusals are what az and func refuse for a reason that one command ends.

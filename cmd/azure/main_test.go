@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,5 +29,17 @@ func TestRun(t *testing.T) {
 	_, err = run(t.Context(), program{}, "func")
 	require.ErrorContains(t, err, "npm install -g azure-functions-core-tools@4")
 	require.True(t, errors.Is(err, exec.ErrNotFound))
-	require.False(t, ask("yes? "), "a test has no terminal")
+	require.False(t, ask(t.Context(), "yes? "), "a test has no terminal")
+}
+
+// TestYes: one word is a yes, and who interrupts is not asked for a line first.
+func TestYes(t *testing.T) {
+	for line, want := range map[string]bool{"yes\n": true, " yes": true, "no\n": false, "\n": false, "": false} {
+		require.Equal(t, want, yes(t.Context(), strings.NewReader(line)), "%q", line)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	silent, typist := io.Pipe()
+	require.False(t, yes(ctx, silent))
+	require.NoError(t, typist.Close())
 }
