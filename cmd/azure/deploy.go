@@ -84,7 +84,7 @@ func (d deployment) deploy(ctx context.Context) error {
 	case !there && !first:
 		return fmt.Errorf("%s is missing: take it from those who made the environment, or write by hand what their last "+
 			"deployment had, with `param sqlAdmin = {}`:\n"+
-			"  az deployment group show -g %s -n %s --query properties.parameters", d.path, d.group, deploymentName)
+			"  az deployment group show -g %s -n %s --query properties.parameters", d.path, word(d.group), deploymentName)
 	case !there:
 		if p, err = d.begin(); err != nil {
 			return err
@@ -273,7 +273,7 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 func (d deployment) next(p parameters, made state, first bool) error {
 	account, _, _ := strings.Cut(strings.TrimPrefix(p.text("cosmosEndpoint"), "https://"), ".")
 	var text strings.Builder
-	err := template.Must(template.New("next").Parse(nextText)).Execute(&text, struct {
+	err := template.Must(template.New("next").Funcs(template.FuncMap{"word": word}).Parse(nextText)).Execute(&text, struct {
 		outputs
 
 		File, TheirAccount, TheirServer, Leases string
@@ -284,4 +284,12 @@ func (d deployment) next(p parameters, made state, first bool) error {
 	})
 	d.say(text.String())
 	return err
+}
+
+// word is a text as a shell takes it for one word.
+func word(text string) string {
+	if regexp.MustCompile(`^[\w@%+=:,./-]+$`).MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -235,6 +235,23 @@ func TestGoldenOfTheFirstMakeAzure(t *testing.T) {
 	}
 }
 
+// TestWhatIsPrintedIsTyped: a shell gives each line's words to a program as they are, whatever the names.
+func TestWhatIsPrintedIsTyped(t *testing.T) {
+	inCheckout(t)
+	role := strings.Replace(roleOfStorage, "resourceGroups/g/", "resourceGroups/g (it's)/", 1)
+	outputs := strings.NewReplacer(`"value": []`, `"value": [`+role+`]`, `"value": "invoices"`, `"value": "All invoices"`)
+	g := &group{t: t, outputs: outputs.Replace(ownOutputs)}
+	require.NoError(t, g.deploy(func(d *deployment) { d.from = "deploy/azure/theirs.bicepparam" }))
+	lines := regexp.MustCompile(`(?m)^  az .*--scope .*|^  az .*database=.*`).FindAllString(strings.Join(g.says, "\n"), -1)
+	require.Len(t, lines, 4)
+	for _, line := range lines {
+		script := `az() { printf '%s\n' "$@"; }` + "\n" + line
+		words, err := exec.CommandContext(t.Context(), "sh", "-c", script).Output()
+		require.NoError(t, err, line)
+		require.Regexp(t, `(?m)^(database=All invoices|/subscriptions/s/resourceGroups/g \(it's\)/.*)$`, string(words))
+	}
+}
+
 // TestTheSecondMakeAzureChangesNothing: another person, a pipeline, in mid-shadow. Nobody is asked who is signed in.
 func TestTheSecondMakeAzureChangesNothing(t *testing.T) {
 	for name, first := range map[string]func(*deployment){
