@@ -359,7 +359,12 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 			name: "a mode that Bicep finds", refused: "write the value itself",
 			file: [2]string{"param mode = 'live'\n", "param mode = empty('') ? 'shadow' : 'live'\n"},
 		},
-		{name: "another environment", file: [2]string{"'web'", "'test'"}, looked: true},
+		{
+			name: "another environment", looked: true,
+			file: [2]string{"'web'\nparam mode = 'live'\nparam leasePrefix = 'web-'", "'test'\nparam leasePrefix = 'test-'"},
+		},
+		{name: "a name that the app refuses", file: [2]string{"'web'", "'web.1'"}, refused: "letters, digits, - and _"},
+		{name: "leases that the app refuses", prefix: "shadow-", refused: "begins with web-"},
 		{name: "another schema, with blanks", file: [2]string{"", " param\tsqlSchema = 'pay'\n"}, looked: true},
 		{
 			name: "a mode in a comment", refused: "/* */",

@@ -94,7 +94,8 @@ func inUse(app string, settings map[string]string) map[string]any {
 	}
 }
 
-// readable is an error if a guarded parameter has a value that Bicep alone can read, or if the file hides one.
+// readable is an error if a guarded parameter has a value that Bicep alone can read, or if the file hides one; and if the
+// app would refuse its names, after minutes of deploying.
 func (p parameters) readable() error {
 	if strings.Contains(string(p), "/*") {
 		return errors.New("the parameter file has a comment of the form /* */: make azure reads // alone")
@@ -107,6 +108,13 @@ func (p parameters) readable() error {
 			return fmt.Errorf("param %s = %s: write the value itself, because make azure compares it with the app's",
 				name, p.get(name))
 		}
+	}
+	name, prefix := p.text("sysName"), p.text("leasePrefix")
+	switch {
+	case !regexp.MustCompile(`^[\w-]{1,20}$`).MatchString(name):
+		return fmt.Errorf("param sysName = '%s': the app takes 1 to 20 letters, digits, - and _", name)
+	case !strings.HasPrefix(prefix, name+"-"):
+		return fmt.Errorf("param leasePrefix = '%s': the app takes one that begins with %s-", prefix, name)
 	}
 	return nil
 }
