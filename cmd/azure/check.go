@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -94,23 +93,17 @@ func listed(output []byte) (names []string) {
 
 // errors returns the errors that the host has for functions. The error means that they could not all be asked for.
 func (c check) errors(ctx context.Context, names []string) (found []string, err error) {
-	out, err := c.run(ctx, program{}, "az", "resource", "list", "--resource-type", "Microsoft.Web/sites",
-		"--name", c.app, "--query", "[0].id", "--output", "tsv")
-	if err != nil {
+	var apps []struct{ ID string }
+	if err := c.az(ctx, &apps, "resource", "list", "--resource-type", "Microsoft.Web/sites", "--name", c.app); err != nil {
 		return nil, err
 	}
-	id := strings.TrimSpace(string(out))
-	if id == "" {
+	if len(apps) == 0 {
 		return nil, fmt.Errorf("az knows no app %s in its subscription", c.app)
 	}
 	for _, name := range names {
-		out, err := c.run(ctx, program{}, "az", "rest", "--method", "get", "--url",
-			id+"/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01")
-		if err != nil {
-			return found, err
-		}
 		var status struct{ Errors []string }
-		if err := json.Unmarshal(out, &status); err != nil {
+		if err := c.az(ctx, &status, "rest", "--method", "get", "--url",
+			apps[0].ID+"/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01"); err != nil {
 			return found, fmt.Errorf("the status of %s: %w", name, err)
 		}
 		for _, text := range status.Errors {

@@ -34,7 +34,7 @@ func (f *fake) run(_ context.Context, _ program, name string, args ...string) ([
 	case f.noAz != nil:
 		return nil, f.noAz
 	case strings.HasPrefix(line, "resource list"):
-		return []byte("/subscriptions/s/resourceGroups/g/providers/Microsoft.Web/sites/myapp\n"), nil
+		return []byte(`[{"id": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Web/sites/myapp"}]`), nil
 	}
 	_, rest, found := strings.Cut(line, "/sites/myapp/hostruntime/admin/functions/")
 	require.True(f.t, found, line)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -125,18 +124,6 @@ func (d deployment) deploy(ctx context.Context) error {
 // write writes a parameter file.
 func (deployment) write(path string, p parameters) error {
 	return os.WriteFile(path, []byte(p), 0o644) //nolint:gosec // no secret: a team shares it
-}
-
-// az asks az for JSON.
-func (d deployment) az(ctx context.Context, into any, args ...string) error {
-	out, err := d.run(ctx, program{}, "az", append(args, "-o", "json")...)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(out, into); err != nil {
-		return fmt.Errorf("az %s: %w", strings.Join(args, " "), err)
-	}
-	return nil
 }
 
 // last returns the parameters of the group's last deployment, nil if Azure knows none, and the group's app: that of an

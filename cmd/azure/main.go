@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -105,6 +106,18 @@ func (f *failure) Error() string {
 }
 
 func (f *failure) Unwrap() error { return f.err }
+
+// az asks az for JSON.
+func (t tool) az(ctx context.Context, into any, args ...string) error {
+	out, err := t.run(ctx, program{}, "az", append(args, "-o", "json")...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return fmt.Errorf("az %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
 
 func wait(ctx context.Context, d time.Duration) error {
 	select {

@@ -171,14 +171,14 @@ func newWalk(t *testing.T) *walk {
 	answers["ad signed-in-user show -o json"] = `{"id": "` + w.arm.Person + `", "userPrincipalName": "ann@example.com"}`
 	answers["deployment group create -g inv -n sqlwriter -f deploy/azure/main.bicep -p inv.bicepparam "+
 		"-o json"] = string(made)
-	answers["resource list --resource-type Microsoft.Web/sites --name "+walkApp+" --query [0].id --output tsv"] = id
+	answers["resource list --resource-type Microsoft.Web/sites --name "+walkApp+" -o json"] = `[{"id": "` + id + `"}]`
 	functions, err := filepath.Glob("../../functions/*")
 	require.NoError(t, err)
 	listed := ""
 	for _, function := range functions {
 		name := filepath.Base(function)
 		status := id + "/hostruntime/admin/functions/" + name + "/status?api-version=2022-03-01"
-		answers["rest --method get --url "+status] = "{}"
+		answers["rest --method get --url "+status+" -o json"] = "{}"
 		listed += "    " + name + " - [someTrigger]\n"
 	}
 	azuretest.Az(t, answers)
