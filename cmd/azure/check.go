@@ -94,7 +94,8 @@ func listed(output []byte) (names []string) {
 // errors returns the errors that the host has for functions. The error means that they could not all be asked for.
 func (c check) errors(ctx context.Context, names []string) (found []string, err error) {
 	var apps []struct{ ID string }
-	if err := c.az(ctx, &apps, "resource", "list", "--resource-type", "Microsoft.Web/sites", "--name", c.app); err != nil {
+	if err := c.az(ctx, &apps, "resource", "list",
+		"--resource-type", "Microsoft.Web/sites", "--name", c.app); err != nil {
 		return nil, err
 	}
 	if len(apps) == 0 {

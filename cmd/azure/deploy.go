@@ -154,7 +154,9 @@ func (d deployment) last(ctx context.Context, sysName string) (
 			(app == "" || own.MatchString(r.Name)) {
 			app = r.Name
 		}
-		server = server || strings.EqualFold(r.Type, "Microsoft.Sql/servers") && strings.HasPrefix(r.Name, "sql-sqlwriter-")
+		if strings.EqualFold(r.Type, "Microsoft.Sql/servers") && strings.HasPrefix(r.Name, "sql-sqlwriter-") {
+			server = true
+		}
 	}
 	return used, app, server, nil
 }
@@ -216,7 +218,8 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 	used = maps.Clone(used)
 	if app != "" {
 		var list []struct{ Name, Value string }
-		if err := d.az(ctx, &list, "functionapp", "config", "appsettings", "list", "-g", d.group, "-n", app); err != nil {
+		if err := d.az(ctx, &list, "functionapp", "config", "appsettings", "list",
+			"-g", d.group, "-n", app); err != nil {
 			return err
 		}
 		settings := map[string]string{}
@@ -240,7 +243,7 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 		return nil
 	}
 	next := d.group + ".next.bicepparam" // the file itself changes when somebody has said yes
-	defer os.Remove(next)
+	defer os.Remove(next)                //nolint:errcheck // it is of no use, and does no harm
 	if err := d.write(next, p); err != nil {
 		return err
 	}
@@ -255,12 +258,13 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 	return nil
 }
 
-// next says what there is now, what others must be asked for, and the lines that come next, filled in: at the first time
-// those that fill an empty database and try a document.
+// next says what there is now, what others must be asked for, and the lines that come next, filled in: at the first
+// time those that fill an empty database and try a document.
 func (d deployment) next(p parameters, made state, first bool) error {
 	account, _, _ := strings.Cut(strings.TrimPrefix(p.text("cosmosEndpoint"), "https://"), ".")
 	var text strings.Builder
-	err := template.Must(template.New("next").Funcs(template.FuncMap{"word": word}).Parse(nextText)).Execute(&text, struct {
+	lines := template.Must(template.New("next").Funcs(template.FuncMap{"word": word}).Parse(nextText))
+	err := lines.Execute(&text, struct {
 		outputs
 
 		File, TheirAccount, TheirServer, Leases string

@@ -270,14 +270,15 @@ func TestTheSecondMakeAzureChangesNothing(t *testing.T) {
 			require.Equal(t, file, parameterFile(t))
 			require.Equal(t, deployed, g.deployed)
 			require.Equal(t, settings, g.settings)
-			require.NotRegexp(t, "sample-tables|history|examples/", strings.Join(g.says, "\n"), "documents of others are there")
-			require.Contains(t, strings.Join(g.says, "\n"), "make publish APP=func-sqlwriter-web-abcdefgh")
+			said := strings.Join(g.says, "\n")
+			require.NotRegexp(t, "sample-tables|history|examples/", said, "documents of others are there")
+			require.Contains(t, said, "make publish APP=func-sqlwriter-web-abcdefgh")
 		})
 	}
 }
 
-// TestTheAdministratorIsSentOnce: also after a run that was killed while Azure worked, or as it ended. What comes next it
-// has not said then.
+// TestTheAdministratorIsSentOnce: also after a run that was killed while Azure worked, or as it ended. What comes next
+// it has not said then.
 func TestTheAdministratorIsSentOnce(t *testing.T) {
 	inCheckout(t)
 	g := &group{t: t, outputs: ownOutputs, person: ann, refuses: "killed"}
@@ -332,7 +333,10 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 		},
 		{name: "a shadow that a person made", settings: map[string]string{"MODE": "shadow"}, refused: "MODE=shadow"},
 		{name: "leases that a person gave it", settings: map[string]string{"LEASE_PREFIX": "web-2-"}, looked: true},
-		{name: "documents that a person gave it", settings: map[string]string{"COSMOS_CONTAINER": "others"}, looked: true},
+		{
+			name:     "documents that a person gave it",
+			settings: map[string]string{"COSMOS_CONTAINER": "others"}, looked: true,
+		},
 		{
 			name:     "an account that a person gave it",
 			settings: map[string]string{"COSMOS_CONNECTION__accountEndpoint": "https://cosmos-sqlwriter-2.documents.azure.com/"},
@@ -347,8 +351,14 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 			settings: map[string]string{"SQL_CONNECTION": "sqlserver://sql.x:1433?database=sqlwriter"},
 		},
 		{name: "a connection that nobody can read", settings: map[string]string{"SQL_CONNECTION": "%"}, looked: true},
-		{name: "to shadow after a failure", mode: "shadow", prefix: "web-", last: "failed", refused: "LEASE_PREFIX=web-shadow-"},
-		{name: "to shadow, no deployment known", mode: "shadow", last: "forgotten", refused: "LEASE_PREFIX=web-shadow-"},
+		{
+			name: "to shadow after a failure",
+			mode: "shadow", prefix: "web-", last: "failed", refused: "LEASE_PREFIX=web-shadow-",
+		},
+		{
+			name: "to shadow, no deployment known",
+			mode: "shadow", last: "forgotten", refused: "LEASE_PREFIX=web-shadow-",
+		},
 		{name: "nothing after a failure", last: "failed"},
 		{name: "nothing, no deployment known", last: "forgotten"},
 		{
@@ -486,7 +496,7 @@ func TestTheTargetsOfMake(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip(err)
 	}
-	for _, variable := range []string{"GROUP", "PARAMS", "SQL_ADMIN", "MODE", "LEASE_PREFIX", "YES", "APP", "MIGRATED"} {
+	for variable := range strings.FieldsSeq("GROUP PARAMS SQL_ADMIN MODE LEASE_PREFIX YES APP MIGRATED") {
 		t.Setenv(variable, "of-the-environment")
 	}
 	for want, typed := range map[string][]string{

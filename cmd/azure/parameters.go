@@ -94,8 +94,8 @@ func inUse(app string, settings map[string]string) map[string]any {
 	}
 }
 
-// readable is an error if a guarded parameter has a value that Bicep alone can read, or if the file hides one; and if the
-// app would refuse its names, after minutes of deploying.
+// readable is an error if a guarded parameter has a value that Bicep alone can read, or if the file hides one; and if
+// the app would refuse its names, after minutes of deploying.
 func (p parameters) readable() error {
 	if strings.Contains(string(p), "/*") {
 		return errors.New("the parameter file has a comment of the form /* */: make azure reads // alone")
