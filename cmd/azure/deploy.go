@@ -226,7 +226,7 @@ func (d deployment) allowed(ctx context.Context, p parameters, used map[string]a
 		for _, s := range list {
 			settings[s.Name] = s.Value
 		}
-		if settings["SYS_NAME"] != "" {
+		if settings["SYS_NAME"]+settings["LEASE_PREFIX"]+settings["SQL_CONNECTION"] != "" { // else it never ran
 			if used == nil {
 				used = map[string]any{}
 			}

@@ -332,6 +332,11 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 			refused:  "LEASE_PREFIX=web-live-",
 		},
 		{name: "a shadow that a person made", settings: map[string]string{"MODE": "shadow"}, refused: "MODE=shadow"},
+		{
+			name: "a shadow whose name a person took", refused: "MODE=shadow",
+			settings: map[string]string{"MODE": "shadow", "SYS_NAME": ""},
+		},
+		{name: "an app that is live without MODE", settings: map[string]string{"MODE": ""}},
 		{name: "leases that a person gave it", settings: map[string]string{"LEASE_PREFIX": "web-2-"}, looked: true},
 		{
 			name:     "documents that a person gave it",

@@ -86,7 +86,8 @@ func inUse(app string, settings map[string]string) map[string]any {
 		return address
 	}
 	return map[string]any{
-		"mode": settings["MODE"], "leasePrefix": settings["LEASE_PREFIX"], "sysName": settings["SYS_NAME"],
+		"mode": cmp.Or(settings["MODE"], "live"), "leasePrefix": settings["LEASE_PREFIX"],
+		"sysName":        settings["SYS_NAME"],
 		"cosmosEndpoint": orEmpty(settings["COSMOS_CONNECTION__accountEndpoint"], "https://cosmos-sqlwriter-"),
 		"cosmosDatabase": settings["COSMOS_DATABASE"], "cosmosContainer": settings["COSMOS_CONTAINER"],
 		"leaseContainer": settings["LEASE_CONTAINER"], "sqlServer": orEmpty(sql.Host, "sql-sqlwriter-"),
