@@ -229,6 +229,11 @@ func rules() []rule {
 			reason: "waiting: another instance writes (ONE_WRITER)",
 		},
 		{
+			numbers: []int32{throwLockCall},
+			kind:    infra, source: "ADR 0057", code: "one_writer_call",
+			reason: "the lock call of ONE_WRITER is wrong",
+		},
+		{
 			numbers: []int32{throwRetention},
 			kind:    fault.Internal, source: ours, code: retention.CodeDays,
 			reason: fmt.Sprintf("a purge keeps at least %d days", retention.LeastDays),

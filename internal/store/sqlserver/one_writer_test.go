@@ -89,8 +89,11 @@ func (d *database) oneAtATime(t *testing.T) {
 		d    *database
 		code string
 	}{
-		"several may":      {d, "50001"},
-		"one may":          {one, "one_writer"},
+		"several may": {d, "50001"},
+		"one may":     {one, "one_writer"},
+		"a wrong call": {one.without(t, "apply", map[string]string{
+			"@LockTimeout = 500;": "@LockTimeout = 500; IF @granted < 0 SET @granted = -999;",
+		}), "one_writer_call"},
 		"without the lock": {one.without(t, "apply", map[string]string{"IF @one_writer = 1": "IF 1 = 0"}), "50001"},
 	} {
 		t.Run(name, func(t *testing.T) {

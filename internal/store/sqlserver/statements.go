@@ -33,6 +33,8 @@ const (
 	throwRetention = 52747
 	// throwWaits: the lock of the one writer was not granted in time.
 	throwWaits = 52748
+	// throwLockCall: the call that takes that lock is wrong.
+	throwLockCall = 52750
 	// throwOtherUser: the name of the app's user is that of another identity's (user.sql).
 	throwOtherUser = 52749
 )
@@ -113,7 +115,7 @@ type templateData struct {
 	// Unwritten is the number of a row that was not written.
 	Unwritten               int
 	WentBack, OtherDatabase int
-	Waits                   int
+	Waits, LockCall         int
 	LockTimeout             int64 // milliseconds
 	// MarkCode is the action of a person's mark.
 	MarkCode string
@@ -168,7 +170,7 @@ func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 		DetailTable: t.table(invoice.Detail), TrackingTable: t.table(invoice.Tracking),
 		DetailKey: quote(t.mapping.Key(invoice.Detail)), TrackingKey: quote(t.mapping.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
-		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, Waits: throwWaits,
+		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, Waits: throwWaits, LockCall: throwLockCall,
 		LockTimeout: t.lockTimeout.Milliseconds(),
 		MarkCode:    run.CodeMarkCommitted, LeastRetention: retention.LeastDays, RetentionDays: throwRetention,
 	}

@@ -191,6 +191,11 @@ BEGIN
                 EXEC @granted = sp_getapplock
                     @Resource = N'sqlwriter.one_writer', @LockMode = N'Exclusive', @LockOwner = N'Transaction',
                     @LockTimeout = 5000;
+                IF @granted < -3 -- -1 to -3: not in time, cancelled, a deadlock's victim
+                    BEGIN
+                        SET @note = CONCAT(N'sqlwriter: the lock call is wrong: sp_getapplock answered ', @granted);
+                        THROW 52750, @note, 1;
+                    END;
                 IF @granted < 0
                     BEGIN
                         SET @note = CONCAT(N'sqlwriter: another writer has its turn: sp_getapplock answered ', @granted);
