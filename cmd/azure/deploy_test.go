@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	evaluated "sqlwriter/test/bicep"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata") //nolint:gochecknoglobals // a flag
@@ -450,6 +452,28 @@ func TestWhatMakeAzureAsksBefore(t *testing.T) {
 		require.True(t, g.looked)
 		require.Equal(t, "web-shadow-", g.settings["LEASE_PREFIX"])
 	})
+}
+
+// TestTheSettingsTellWhatTheFileSays: an app with the settings that the template writes, as evaluated, has nothing that
+// its parameter file would change.
+func TestTheSettingsTellWhatTheFileSays(t *testing.T) {
+	template, err := os.ReadFile("../../" + bicep)
+	require.NoError(t, err)
+	files, err := evaluated.Deployed()
+	require.NoError(t, err)
+	for _, file := range []string{
+		"deploy/azure/theirs.bicepparam", "test/bicep/testdata/all.bicepparam", "test/bicep/testdata/own.bicepparam",
+	} {
+		text, err := os.ReadFile("../../" + file)
+		require.NoError(t, err)
+		d := deployment{defaults: parameters(template)}
+		p, err := d.complete(t.Context(), parameters(text), false)
+		require.NoError(t, err)
+		apps := files[file].Of("Microsoft.Web/sites")
+		require.Len(t, apps, 1, file)
+		p = p.set("partitionKeyPaths", d.defaults.get("partitionKeyPaths")) // no setting has it
+		require.Empty(t, p.changes(d.defaults, inUse(apps[0].Name, files[file].Settings())), file)
+	}
 }
 
 // TestParametersAreReadAsTheyAreWritten: what literal writes, get and text read, and set replaces nothing else.
