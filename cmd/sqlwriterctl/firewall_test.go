@@ -125,7 +125,7 @@ func firewalled(t *testing.T) string {
 	token = append(token, 0, 0, 1, 0, 0, 0)                   // server, procedure, line
 	refusal := binary.LittleEndian.AppendUint16([]byte{0xAA}, uint16(len(token)))
 	refusal = append(append(refusal, token...), 0xFD, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) // done, with an error
-	answers := [][]byte{{1, 0, 6, 0, 1, 0xFF, 2}, refusal}                                // to the pre-login: no encryption
+	answers := [][]byte{{1, 0, 6, 0, 1, 0xFF, 2}, refusal}                                // pre-login, login
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -156,7 +156,9 @@ func TestEachCommandMeetsTheFirewall(t *testing.T) {
 	b.env["SQL_CONNECTION"] = "sqlserver://u:p@" + firewalled(t) + "?database=d&encrypt=disable"
 	b.env["COSMOS_CONNECTION"] = "AccountEndpoint=http://127.0.0.1:9/;AccountKey=a2V5;"
 	b.env["COSMOS_DATABASE"] = "invoices"
-	for _, command := range []string{"migrate up", "migrate status", "ledger adopt --empty", "ledger status", "column check"} {
+	for _, command := range []string{
+		"migrate up", "migrate status", "ledger adopt --empty", "ledger status", "column check",
+	} {
 		require.Equal(t, exitFailed, b.run(t, strings.Fields(command)...), command)
 		require.Contains(t, b.errors, "`az "+created+"` lets this machine in", command)
 	}

@@ -92,7 +92,8 @@ var (
 
 // outputs are all: none is a secret.
 var outputs = []string{
-	"app", "clientId", "cosmosDatabase", "identityName", "missingRoles", "principalId", "sqlDatabase", "sqlServer", "url",
+	"app", "clientId", "cosmosDatabase", "identityName", "missingRoles", "principalId", "sqlDatabase", "sqlServer",
+	"url",
 }
 
 // problems are all that is wrong with what the parameter files deploy.
