@@ -96,7 +96,7 @@ func TestAnotherWritersTurnCostsNothing(t *testing.T) {
 	}
 }
 
-// The timer comes every five minutes. It tries again what waited, until its time is over, and counts each document once.
+// The timer comes every five minutes. It tries again what waited until its time is over, and counts each document once.
 func TestTheTimerWaitsForItsTurnAsLongAsItHasTime(t *testing.T) {
 	for held := 1; ; held++ {
 		w := newWorld(t)

@@ -173,8 +173,8 @@ func directions() []direction {
 		{
 			"internal/store/shared",
 			[]string{
-				"internal/fault", "internal/fit", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops",
-				"internal/reconcile", "internal/run",
+				"internal/fault", "internal/fit", "internal/invoice", "internal/commit", "internal/adopt",
+				"internal/ops", "internal/reconcile", "internal/run",
 			},
 			nil,
 			"what the SQL adapters do alike; it knows no driver, and of a dialect a few words",
@@ -182,8 +182,9 @@ func directions() []direction {
 		{
 			"internal/store/sqlite",
 			[]string{
-				"internal/fault", "internal/fit", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
-				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration",
+				"internal/fault", "internal/fit", "internal/breaker", "internal/invoice", "internal/commit",
+				"internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run",
+				"internal/store/migration",
 				"internal/store/shared",
 			},
 			[]string{"modernc.org/sqlite"},
@@ -192,8 +193,9 @@ func directions() []direction {
 		{
 			"internal/store/sqlserver",
 			[]string{
-				"internal/fault", "internal/fit", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt",
-				"internal/ops", "internal/reconcile", "internal/retention", "internal/run", "internal/store/migration",
+				"internal/fault", "internal/fit", "internal/breaker", "internal/invoice", "internal/commit",
+				"internal/adopt", "internal/ops", "internal/reconcile", "internal/retention", "internal/run",
+				"internal/store/migration",
 				"internal/store/shared", "deploy/sql",
 			},
 			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
@@ -311,8 +313,8 @@ func directions() []direction {
 			[]string{
 				"internal/opsapi", "internal/ops", "internal/explain", "internal/fault", "internal/neterr",
 				"internal/azure", "internal/timer", "internal/run", "internal/reconcile", "internal/commit",
-				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos", "internal/fit",
-				"internal/store", "cmd/internal/stackfile", "examples",
+				"internal/invoice", "internal/config", "internal/app/open", "internal/adopt", "internal/cosmos",
+				"internal/fit", "internal/store", "cmd/internal/stackfile", "examples",
 			},
 			[]string{
 				"github.com/alecthomas/kong", "golang.org/x/term",

@@ -32,7 +32,8 @@ func TestCutoverRehearsal(t *testing.T) {
 		r := newRehearsal(t, e)
 		steps := commandsOf(t, "../../docs/cutover.md")
 		require.Equal(t, []string{
-			"Before: does the mapping fit?", "1. Our own tables", "2. Shadow: compare, and write nothing", "3. See what adopting would do",
+			"Before: does the mapping fit?", "1. Our own tables", "2. Shadow: compare, and write nothing",
+			"3. See what adopting would do",
 			"4. Stop the old writer, and the shadow",
 			"5. Adopt", "6. Live", "7. The way back",
 		}, titles(steps), "this test knows every step of the page")
