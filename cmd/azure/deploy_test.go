@@ -536,7 +536,8 @@ func TestTheTargetsOfMake(t *testing.T) {
 		},
 		"azure publish APP='a' MIGRATED='m'": {"publish", "APP=a", "MIGRATED=m"},
 	} {
-		cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n", "--no-print-directory", "-C", "../.."}, typed...)...)
+		args := append([]string{"-n", "--no-print-directory", "-C", "../.."}, typed...)
+		cmd := exec.CommandContext(t.Context(), "make", args...)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		printed := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "\\\n", " ")), " ")
