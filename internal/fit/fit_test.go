@@ -27,6 +27,9 @@ type world struct {
 	rows    map[invoice.Table]map[int64]map[string]any
 	// surrogate is another unique number of IVCE_DTL: that of the line is surrogate more.
 	surrogate int64
+	// twice: each row of IVCE_TRKG_MSTR is there twice. refuses is what columns say of their types.
+	twice   bool
+	refuses func(invoice.Column) (says, takes string)
 }
 
 // Find implements commit.Finder: each document is in the window of its _ts.
@@ -64,7 +67,7 @@ func (w *world) UserColumns(context.Context) (map[invoice.Table][]fit.Column, er
 	}
 	for _, c := range w.truth.Columns() {
 		all[c.Table] = append(all[c.Table], fit.Column{
-			Name: c.Name, Type: "its type", Refuses: func(invoice.Column) (string, string) { return "", "" },
+			Name: c.Name, Type: "its type", Refuses: w.refuses,
 		})
 	}
 	return all, nil
@@ -86,6 +89,9 @@ func (w *world) UserRows(
 				row.Values = append(row.Values, values[name])
 			}
 			all = append(all, row)
+			if w.twice && table == invoice.Tracking {
+				all = append(all, row)
+			}
 		}
 	}
 	return all, nil
@@ -96,9 +102,10 @@ var now = time.Date(2025, 11, 20, 12, 0, 0, 0, time.UTC) //nolint:gochecknogloba
 
 // newWorld has n committed documents with rows. set changes the row of a document.
 func newWorld(n int, truth *invoice.Mapping, set func(i int, table invoice.Table, row map[string]any)) *world {
-	w := &world{truth: truth, charge: 1, rows: map[invoice.Table]map[int64]map[string]any{
-		invoice.Detail: {}, invoice.Tracking: {},
-	}}
+	w := &world{
+		truth: truth, charge: 1, refuses: func(invoice.Column) (string, string) { return "", "" },
+		rows: map[invoice.Table]map[int64]map[string]any{invoice.Detail: {}, invoice.Tracking: {}},
+	}
 	for i := range n {
 		at := now.AddDate(0, 0, -i)
 		text := fmt.Sprintf(`{"id":"%s-%d","_ts":%d,"_rid":"r%[2]d","request_details":{"sys_name":"web"},
@@ -315,6 +322,72 @@ func TestAKeyThatOverlapsByChanceIsNamed(t *testing.T) {
 		of(r, "DTL.SURROGATE"))
 	require.Empty(t, of(r, "CLN_MFR_AI_NM"), "one finding, and not one for each column")
 	require.Empty(t, of(w.check(t, nil), "DTL.IVCE_DTL_UID"))
+}
+
+// A write would change one of two rows with one line.
+func TestALineThatHasTwoRowsIsNamed(t *testing.T) {
+	w := newWorld(40, invoice.DefaultMapping(), as)
+	w.twice = true
+	require.Equal(t, []string{"wrong: 40 rows have a line that another row has: a write would change one of them"},
+		of(w.check(t, nil), "MSTR.IVCE_DTL_UID"))
+}
+
+// A text in the place of an object on the way to a member fails the document.
+func TestATextInThePlaceOfAnObject(t *testing.T) {
+	m := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) {
+		tables[invoice.Detail].Column("UPC_CD")["from"] = "process_output.codes.upc"
+	})
+	w := newWorld(40, m, as)
+	w.pages[0][1] = strings.Replace(w.pages[0][1], `"part_number"`, `"codes":"none","part_number"`, 1)
+	require.Equal(t, []string{
+		"look: 1 of 1 documents would fail, because the rules refuse their value: validation.not_an_object",
+	}, of(w.check(t, m), "DTL.UPC_CD"))
+}
+
+// Two columns that the table lacks never become one.
+func TestAColumnIsSuggestedOnce(t *testing.T) {
+	lacking := func(tables map[invoice.Table]*mapping.Table, names ...string) {
+		for _, name := range names {
+			t := tables[invoice.Detail]
+			t.Columns = append(t.Columns,
+				mapping.Entry{"name": name, "from": "process_output.part_number", "type": "text(100)"})
+		}
+	}
+	truth := mapping.Edited(func(tables map[invoice.Table]*mapping.Table) { lacking(tables, "THERE") })
+	assumed := mapping.File(func(tables map[invoice.Table]*mapping.Table) { lacking(tables, "A", "B") })
+	r := newWorld(40, truth, as).check(t, mapping.Read(assumed))
+	require.Equal(t, []string{"wrong: no such column: THERE equals process_output.part_number in 40 of 40 rows"}, of(r, "DTL.A"))
+	require.Equal(t, []string{"wrong: no such column: take it out of the mapping, or add it to the table"}, of(r, "DTL.B"))
+	draft, err := r.Draft(assumed)
+	require.NoError(t, err)
+	require.Equal(t, truth.Version(), mapping.Read(draft).Version())
+}
+
+// AI-ERROR must fit into the status: its type is nobody's guess.
+func TestADraftNarrowsNoStatus(t *testing.T) {
+	w := newWorld(40, invoice.DefaultMapping(), as)
+	w.refuses = func(c invoice.Column) (string, string) {
+		if c.Status {
+			return "narrow", "text(6)"
+		}
+		return "", ""
+	}
+	r := w.check(t, nil)
+	require.Equal(t, []string{"wrong: narrow"}, of(r, "DTL.IVCE_LNE_STAT"))
+	require.NotContains(t, mended(t, w, r), "text(6)")
+}
+
+// Names of members may be values: such are counted, and not printed.
+func TestNamesThatAreDataAreCounted(t *testing.T) {
+	w := newWorld(40, invoice.DefaultMapping(), as)
+	for p := range w.pages {
+		for i, text := range w.pages[p] {
+			w.pages[p][i] = strings.Replace(text, `"part_number"`, fmt.Sprintf(`"by_vendor":{"secret %d-%d":1},"part_number"`, p, i), 1)
+		}
+	}
+	r := w.check(t, nil) // it looks for secrets
+	require.Contains(t, r.Findings,
+		fit.Finding{Level: fit.Note, Where: "container", Says: "nothing reads 40 members that fewer than one document of 20 has"})
 }
 
 // What keeps a document from being written is found, wherever in the document it is.
