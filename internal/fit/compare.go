@@ -109,7 +109,7 @@ func (t *tableCheck) read(ctx context.Context) (string, error) {
 			return name, nil
 		}
 	}
-	of := t.rows
+	rows, twice := t.rows, t.twice
 	for _, other := range t.columns {
 		if !other.Integer || !other.Unique || other.is(name) {
 			continue
@@ -124,7 +124,7 @@ func (t *tableCheck) read(ctx context.Context) (string, error) {
 			return other.Name, nil
 		}
 	}
-	if t.rows = of; len(of) == 0 {
+	if t.rows, t.twice = rows, twice; len(rows) == 0 {
 		t.find(Wrong, where, "no row has a line of a committed document: another key, or another database")
 	}
 	return name, nil
