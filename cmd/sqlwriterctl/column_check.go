@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type columnCheckCommand struct{}
 
 // Run compares a sample of the documents with their rows.
 func (c *columnCheckCommand) Run(ctx context.Context, a *app) error {
-	_, report, err := fitted(ctx, a)
+	s, report, err := fitted(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,11 @@ func (c *columnCheckCommand) Run(ctx context.Context, a *app) error {
 		says = &attentionError{says}
 	}
 	if slices.ContainsFunc(report.Findings, report.Mends) {
-		return advised(says, "`sqlwriterctl column draft > mapping.draft.json` mends what can be told; edit it, and check it by MAPPING=mapping.draft.json")
+		file := "mapping.draft.json"
+		if filepath.Base(s.get(config.Mapping)) == file { // a shell empties the file before it is read
+			file = "mapping.draft2.json"
+		}
+		return advised(says, "`sqlwriterctl column draft > %s` mends what can be told; edit it, and check it by MAPPING=%[1]s", file)
 	}
 	return advised(says, "a person decides what is left (docs/cutover.md)")
 }

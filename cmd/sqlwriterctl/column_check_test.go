@@ -407,6 +407,14 @@ func TestTheCheckNamesAllMistakesAtOnce(t *testing.T) {
 			require.Equal(t, exitFailed, h.run(t, "column", "check"))
 			require.Contains(t, h.out, "process_output.upc_code equals 60 of 60")
 			require.Contains(t, h.errors, "column draft > mapping.draft.json")
+			h.env["MAPPING"] = filepath.Join(h.dir, "mapping.draft.json")
+			h.mapping(t, mapping.File(func(tables map[invoice.Table]*mapping.Table) {
+				for _, m := range all {
+					m.assumed(tables)
+				}
+			}))
+			require.Equal(t, exitFailed, h.run(t, "column", "check"))
+			require.Contains(t, h.errors, "column draft > mapping.draft2.json", "the shell would empty the one that is read")
 			require.Equal(t, exitOK, h.run(t, "column", "draft"), h.errors)
 			h.mapping(t, []byte(h.out))
 			_, places = h.found(t)
