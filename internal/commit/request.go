@@ -76,8 +76,7 @@ func (r *requester) request(ctx context.Context, items []Item, tries int) ([]Doc
 }
 
 // send makes one request. took is its own time, not that in this instance's queue. A panic in it counts as a failure of
-// a document: the range is divided like one with a refused
-// value, so that its other documents are written.
+// a document: the range is divided like one with a refused value, so that its other documents are written.
 func (r *requester) send(
 	ctx context.Context, items []Item,
 ) (outcomes []DocumentOutcome, took time.Duration, err error) {
