@@ -414,7 +414,8 @@ func TestTheCheckNamesAllMistakesAtOnce(t *testing.T) {
 				}
 			}))
 			require.Equal(t, exitFailed, h.run(t, "column", "check"))
-			require.Contains(t, h.errors, "column draft > mapping.draft2.json", "the shell would empty the one that is read")
+			require.Contains(t, h.errors, "column draft > mapping.draft2.json",
+				"the shell would empty the one that is read")
 			require.Equal(t, exitOK, h.run(t, "column", "draft"), h.errors)
 			h.mapping(t, []byte(h.out))
 			_, places = h.found(t)

@@ -43,8 +43,8 @@ type Dependency struct {
 // NoteDependency records how a dependency answered this instance. The first failure is written into the instance's
 // status, and once a minute that it lasts. Nobody writes its end: a failure is believed for two minutes.
 //
-// An error without dependency scope is a good answer, and so is another writer's turn. A refusal of the breaker, and the
-// end of a caller who stopped, are none.
+// An error without dependency scope is a good answer, and so is another writer's turn. A refusal of the breaker, and
+// the end of a caller who stopped, are none.
 func (b *Breaker) NoteDependency(ctx context.Context, name string, err error) {
 	if AnotherWrites(err) {
 		err = nil
