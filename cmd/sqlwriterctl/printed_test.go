@@ -243,7 +243,8 @@ func TestGoldenEachCommandPrints(t *testing.T) {
 		}
 	}
 	for _, row := range opsapi.Table() {
-		require.True(t, seen[row.Name] || row.Name == "api.show", "%s: nothing is printed of it", row.Name)
+		elsewhere := row.Name == opsapi.OpenAPI.Name || row.Name == opsapi.Doctor.Name // doctor's rows come from Azure, too
+		require.True(t, seen[row.Name] || elsewhere, "%s: nothing is printed of it", row.Name)
 	}
 	const golden = "testdata/printed.txt"
 	if *update {

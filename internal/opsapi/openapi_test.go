@@ -369,8 +369,8 @@ func TestTheTableIsSound(t *testing.T) {
 			}
 			seen = append(seen, p.Name)
 		}
-		require.False(t, r.Method == http.MethodPost && !slices.Contains(seen, "why"),
-			"%s: an action has a reason", r.Name)
+		require.False(t, r.Method == http.MethodPost && !slices.Contains(seen, "why") && r.Name != opsapi.Doctor.Name,
+			"%s: an action has a reason; a look that needs the right to write has none", r.Name)
 	}
 }
 

@@ -88,6 +88,10 @@ var (
 	AuditList = reads("audit.list", "audits",
 		"List the actions of operators, warnings and errors, newest first.", (*ops.Ops).Audits)
 
+	Doctor = acts("doctor.run", "doctor",
+		"Look at what only the app sees of its deployment: SQL, Cosmos DB, leases, Service Bus, blobs, sign-in, timer.",
+		(*ops.Ops).Doctor)
+
 	ReportShow = reads("report.show", "reports", "Run a monitoring query, or list them.",
 		func(o *ops.Ops, ctx context.Context, q Report) (run.Table, error) { return o.Report(ctx, q.Name) })
 
@@ -110,6 +114,7 @@ func Table() []Row {
 		LineRelease.row(),
 		EvidenceShow.row(), EvidenceGet.row(), EvidenceRestore.row(),
 		AuditList.row(),
+		Doctor.row(),
 		ReportShow.row(),
 		OpenAPI.row(),
 	}
