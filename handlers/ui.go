@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -36,6 +37,26 @@ func UI(open func(context.Context) (*ops.Ops, error), site *ui.Site, access UIAc
 	m := api.mounted()
 	m.Run = p.run
 	return m
+}
+
+// BelievesForged asks UI for an answer to everybody who signed in, with forged headers of the platform and without an
+// identity of the host's.
+func BelievesForged(ctx context.Context, ui Mounted) (bool, error) {
+	const principal = `{"auth_typ":"aad","claims":[{"typ":"name","val":"nobody"},{"typ":"roles","val":"Operator"}]}`
+	path := apiPrefix + "/" + opsapi.OpenAPI.Path
+	object, err := json.Marshal(map[string]any{
+		"Url": "https://forged.invalid/api/ui/" + path, "Method": http.MethodGet,
+		"Params": map[string]string{"path": path},
+		"Headers": map[string][]string{
+			"X-MS-CLIENT-PRINCIPAL":      {base64.StdEncoding.EncodeToString([]byte(principal))},
+			"X-MS-CLIENT-PRINCIPAL-NAME": {"nobody"}, "X-MS-CLIENT-PRINCIPAL-IDP": {"aad"},
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	reply, err := ui.Run(ctx, Invocation{Object: object})
+	return err == nil && reply.HTTP.Status == http.StatusOK, err
 }
 
 const apiPrefix = "api/v1"

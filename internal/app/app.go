@@ -139,12 +139,17 @@ func (a *App) Functions() []handlers.Mounted {
 				return w.runLetters
 			}}),
 		handlers.Ops(a.operations),
-		handlers.UI(a.operations, ui.New(ui.Options{
-			SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location,
-			Codes: explain.New(open.Faults()),
-		}), handlers.UIAccess{SignIn: a.config.SignIn, Open: a.config.OpenUI, Origin: a.config.UIOrigin}),
+		a.pages(),
 		handlers.Health(a.status.report),
 	}
+}
+
+// pages are the operators' pages.
+func (a *App) pages() handlers.Mounted {
+	return handlers.UI(a.operations, ui.New(ui.Options{
+		SysName: a.config.SysName, Mode: a.config.Mode, Version: a.status.version, Location: a.config.Location,
+		Codes: explain.New(open.Faults()),
+	}), handlers.UIAccess{SignIn: a.config.SignIn, Open: a.config.OpenUI, Origin: a.config.UIOrigin})
 }
 
 // Handler serves the functions. deadline bounds one invocation; 0 means handlers.DefaultDeadline.
@@ -228,7 +233,7 @@ func (a *App) useCases() {
 		Documents: documents, Finder: a.clients.results, Breaker: a.breaker,
 		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts,
 		Queues:   a.clients.queues,
-		Evidence: a.clients.stored, Creator: a.clients.results,
+		Evidence: a.clients.stored, Creator: a.clients.results, Doctor: a.doctorPorts(),
 	}, a.opsOptions())
 }
 

@@ -166,7 +166,10 @@ func TestAnotherParentIsNoticedWithinASecond(t *testing.T) {
 }
 
 // leaseProperties is a lease container whose time to live is switched on after some looks.
-type leaseProperties struct{ looks, without int }
+type leaseProperties struct {
+	leaseContainer
+	looks, without int
+}
 
 func (l *leaseProperties) HasTimeToLive(context.Context) (bool, error) {
 	l.looks++

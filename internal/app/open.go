@@ -33,6 +33,12 @@ type dependency struct {
 	close func() error
 }
 
+// leaseContainer is the container of the change feed's leases.
+type leaseContainer interface {
+	HasTimeToLive(ctx context.Context) (bool, error)
+	Leases(ctx context.Context, prefix string) ([]ops.Lease, error)
+}
+
 // clients are the adapters that make no request when they are created.
 type clients struct {
 	results *cosmos.Container
@@ -41,10 +47,11 @@ type clients struct {
 	control  breaker.ControlStore
 	counts   ops.CountsStore
 	queues   []ops.NamedQueue
-	leases   interface {
-		HasTimeToLive(ctx context.Context) (bool, error)
-	}
+	// places are the queues as Doctor looks at them.
+	places []ops.Place
+	leases leaseContainer
 	stored ops.EvidenceStore
+	files  ops.Trial
 	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
@@ -73,7 +80,7 @@ func newClients(
 	}
 	evidence, err := open.Evidence(c.Blob, c.SysName)
 	if err == nil {
-		m.stored, m.evidence = evidence, watchedEvidence{evidence, seen}
+		m.stored, m.files, m.evidence = evidence, evidence, watchedEvidence{evidence, seen}
 		m.closers = append(m.closers, evidence.Close)
 	}
 	problems = append(problems, adapterProblem(config.BlobConnection, err, known, "BLOB_")...)
@@ -81,9 +88,18 @@ func newClients(
 	if err == nil {
 		m.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
 		m.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
-		for _, name := range []string{c.ServiceBus.RunsQueue, c.ServiceBus.BatchesQueue} {
-			m.queues = append(m.queues,
-				ops.NamedQueue{Name: name, Messages: watchedMessages{namespace.Queue(name), seen}})
+		for _, q := range []struct{ setting, name string }{
+			{config.RunsQueue, c.ServiceBus.RunsQueue}, {config.BatchesQueue, c.ServiceBus.BatchesQueue},
+		} {
+			queue := namespace.Queue(q.name)
+			m.queues = append(m.queues, ops.NamedQueue{Name: q.name, Messages: watchedMessages{queue, seen}})
+			m.places = append(m.places, ops.Place{Setting: q.setting, Look: func(ctx context.Context) error {
+				if err := queue.CanSend(ctx); err != nil {
+					return err
+				}
+				_, _, err := queue.Count(ctx, 1)
+				return err
+			}})
 		}
 		m.closers = append(m.closers, namespace.Close)
 	}
@@ -135,7 +151,10 @@ const leasePoll = 10 * time.Second
 // noTimeToLive is what Health says of such a lease container.
 const noTimeToLive = depLeases + ": " + config.LeaseContainer +
 	" has no time to live, so the lock of a host that was killed at its start would " +
-	"keep every later host from starting; switch it on: az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT " +
+	"keep every later host from starting; switch it on: " + switchOnTimeToLive
+
+// switchOnTimeToLive mends it.
+const switchOnTimeToLive = "az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT " +
 	"--database-name DATABASE --name " + config.LeaseContainer + " --ttl -1"
 
 // watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that

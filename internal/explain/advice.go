@@ -56,6 +56,25 @@ func advices() []advice {
 				"--scope /dbs/DATABASE --principal-id OBJECT_ID`; a new role takes some minutes",
 		},
 		{
+			codes: []string{"ledger_not_adopted"}, of: condition.FlowStopped,
+			do: "`sqlwriterctl ledger adopt`, with `--empty` where nothing was written before",
+		},
+		{
+			codes: []string{"amqp:not-found", "notfound"}, of: condition.DependencyFailing,
+			do: "`az servicebus queue create -g GROUP --namespace-name NAMESPACE -n QUEUE --enable-duplicate-detection true " +
+				"--default-message-time-to-live P14D`, or correct the setting that names the queue",
+		},
+		{
+			codes: []string{"unauthorized"}, of: condition.DependencyFailing,
+			do: "`az role assignment create --role \"Azure Service Bus Data Owner\" --assignee-object-id OBJECT_ID " +
+				"--assignee-principal-type ServicePrincipal --scope NAMESPACE_ID`; a new role takes some minutes",
+		},
+		{
+			codes: []string{"403/AuthorizationPermissionMismatch"}, of: condition.DependencyFailing,
+			do: "`az role assignment create --role \"Storage Blob Data Owner\" --assignee-object-id OBJECT_ID " +
+				"--assignee-principal-type ServicePrincipal --scope ACCOUNT_ID`; a new role takes some minutes",
+		},
+		{
 			kind: fault.Infrastructure, of: condition.FlowStopped,
 			do: "mend what the meaning names; it goes on by itself, and `sqlwriterctl status` shows when",
 		},

@@ -75,6 +75,8 @@ type Ports struct {
 	// Evidence is that of poison messages. Creator puts deleted documents back.
 	Evidence EvidenceStore
 	Creator  DocumentCreator
+	// Doctor may be nil: its call has no rows then.
+	Doctor *DoctorPorts
 }
 
 // Options configure Ops. Zero values mean the defaults.

@@ -156,3 +156,11 @@ func (q *Queue) native(m run.Outgoing) *azservicebus.Message {
 	}
 	return native
 }
+
+// CanSend opens the queue as Send does, and sends nothing. Errors as Send.
+func (q *Queue) CanSend(ctx context.Context) error {
+	if _, err := q.newBatch(ctx); err != nil {
+		return err
+	}
+	return nil
+}
