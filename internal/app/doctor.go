@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -17,9 +18,8 @@ import (
 // codeNoTimeToLive is the code of a lease container without a time to live.
 const codeNoTimeToLive = "no_time_to_live"
 
-// makeContainer is the command that makes a container of the app itself.
-const makeContainer = "az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT " +
-	"--database-name DATABASE --partition-key-path /id --name "
+// ofContainer begins the commands about a container, with its verb before and its name after.
+const ofContainer = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name "
 
 // doctorPorts are what Doctor looks at: the adapters, without the breaker and without what notes their answers.
 func (a *App) doctorPorts() *ops.DoctorPorts {
@@ -80,8 +80,9 @@ func (a *App) lookSignIn(ctx context.Context) (v ops.SignInView, err error) {
 	return v, err
 }
 
-// explainFailure says what Health says of a failure, and the first command of what `sqlwriterctl explain` says to do.
-func explainFailure(err error) (found, do string) {
+// explainFailure says what Health says of a failure, and the first command of what `sqlwriterctl explain` says to do. of
+// is the setting of what failed.
+func explainFailure(of string, err error) (found, do string) {
 	found = whyNotOpen(err)
 	e := fault.As(err)
 	if e == nil {
@@ -92,7 +93,7 @@ func explainFailure(err error) (found, do string) {
 	case e.Code == codeNoTimeToLive:
 		return noTimeToLive, switchOnTimeToLive
 	case adapter == "cosmos" && (e.Code == cosmos.CodePartitionKey || strings.HasPrefix(e.Code, "404")):
-		return found, makeContainer + "NAME"
+		return found, containerCommand(cmp.Or(of, config.ControlContainer), e.Code)
 	case e.Code == "schema":
 		return found, migrateCommand(found)
 	}
@@ -104,6 +105,19 @@ func explainFailure(err error) (found, do string) {
 		}
 	}
 	return found, "sqlwriterctl explain " + e.Code
+}
+
+// containerCommand is the command against a container that is not there, or has a key that cannot be used: the app's own
+// has no other name.
+func containerCommand(of, code string) string {
+	const verb = "az cosmosdb sql container "
+	switch {
+	case code == cosmos.CodePartitionKey && of == config.ControlContainer:
+		return verb + "delete" + ofContainer + of
+	case of == config.LeaseContainer:
+		return verb + "create" + ofContainer + of + " --partition-key-path /id --ttl -1"
+	}
+	return verb + "create" + ofContainer + of + " --partition-key-path /id"
 }
 
 // migrateCommand is the command against differences of the database, each of which names what mends it.

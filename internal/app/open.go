@@ -154,8 +154,7 @@ const noTimeToLive = depLeases + ": " + config.LeaseContainer +
 	"keep every later host from starting; switch it on: " + switchOnTimeToLive
 
 // switchOnTimeToLive mends it.
-const switchOnTimeToLive = "az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT " +
-	"--database-name DATABASE --name " + config.LeaseContainer + " --ttl -1"
+const switchOnTimeToLive = "az cosmosdb sql container update" + ofContainer + config.LeaseContainer + " --ttl -1"
 
 // watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that
 // is mended. The host's trigger needs it, and not this process, so everything else goes on.

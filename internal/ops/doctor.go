@@ -98,8 +98,8 @@ type DoctorPorts struct {
 	// Documents tries the control container, Files the store of evidence.
 	Documents, Files Trial
 	SignIn           func(ctx context.Context) (SignInView, error)
-	// Explain describes an error as Health does, and gives a command against it.
-	Explain func(err error) (found, do string)
+	// Explain describes an error as Health does, and gives a command against it. of is the setting of a Place, or empty.
+	Explain func(of string, err error) (found, do string)
 	// Began is when this process did.
 	Began time.Time
 }
@@ -190,7 +190,7 @@ func rowOf(name string, all []seen) DoctorRow {
 
 // failed is what was seen of an error.
 func (o *Ops) failed(where string, err error) seen {
-	found, do := o.p.Doctor.Explain(err)
+	found, do := o.p.Doctor.Explain(where, err)
 	return seen{where, RowWrong, found, do}
 }
 

@@ -76,7 +76,7 @@ func (h *healthy) rows(t *testing.T) map[string]ops.DoctorRow {
 	p.Leases = func(context.Context) ([]ops.Lease, error) { return h.leases, h.leasesErr }
 	p.Documents, p.Files = h.documents, h.files
 	p.SignIn = func(context.Context) (ops.SignInView, error) { return h.signIn, nil }
-	p.Explain = func(err error) (found, do string) { return err.Error(), "mend " + fault.CodeOf(err) }
+	p.Explain = func(_ string, err error) (found, do string) { return err.Error(), "mend " + fault.CodeOf(err) }
 	ports := ops.Ports{Breaker: h.world.breaker, Counts: h.world.counts, Doctor: &p}
 	o := ops.New(ports, ops.Options{SysName: "web", Now: func() time.Time { return h.world.clock }})
 	answer := must(o.Doctor(t.Context(), ops.DoctorRequest{}))(t)
