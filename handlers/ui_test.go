@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/ui"
 )
 
@@ -61,6 +63,32 @@ func TestWhoHasNotSignedInIsSentThere(t *testing.T) {
 	require.Equal(t, "403", got.Status)
 	require.Contains(t, got.Body, "an administrator assigns Reader or Operator")
 	require.NotContains(t, got.Body, "<nav", "nothing is shown to who may see nothing")
+}
+
+// Doctor forges a sign-in as anybody can, and would see pages that believe it.
+func TestAForgedSignInIsSeen(t *testing.T) {
+	o, _ := operated(t)
+	believes := operators{
+		name: "Ui", route: "/ui/", prefix: apiPrefix, longest: maxForm, open: opened(o),
+		who: func(r opsRequest) (opsapi.Who, error) {
+			text, err := base64.StdEncoding.DecodeString(r.header("X-MS-CLIENT-PRINCIPAL"))
+			require.NoError(t, err)
+			require.Contains(t, string(text), `"val":"Operator"`)
+			return opsapi.Who{Name: r.header("X-MS-CLIENT-PRINCIPAL-NAME"), Role: opsapi.Operator}, nil
+		},
+	}.mounted()
+	pages := func(access UIAccess) Mounted { return UI(opened(o), ui.New(ui.Options{SysName: "web"}), access) }
+	for name, c := range map[string]struct {
+		ui   Mounted
+		want bool
+	}{
+		"signed in": {pages(UIAccess{SignIn: true}), false}, "off": {pages(UIAccess{}), false},
+		"open on this machine": {pages(UIAccess{Open: true}), false}, "believes": {believes, true},
+	} {
+		got, err := BelievesForged(t.Context(), c.ui)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
+	}
 }
 
 func TestThePagesAreOffWithoutAuthentication(t *testing.T) {

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// codeNoTimeToLive is the code of a lease container without a time to live.
-const codeNoTimeToLive = "no_time_to_live"
+// errNoTimeToLive is that of a lease container without one.
+var errNoTimeToLive = errors.New(noTimeToLive)
 
 // ofContainer begins the commands about a container, with its verb before and its name after.
 const ofContainer = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name "
@@ -61,7 +62,7 @@ func (a *App) lookDatabase(ctx context.Context) (v ops.DatabaseView, err error) 
 func (a *App) lookLeaseContainer(ctx context.Context) error {
 	set, err := a.clients.leases.HasTimeToLive(ctx)
 	if err == nil && !set {
-		err = fault.New(fault.Infrastructure, "app: read leases", codeNoTimeToLive, "%s", noTimeToLive)
+		err = errNoTimeToLive
 	}
 	return err
 }
@@ -83,6 +84,9 @@ func (a *App) lookSignIn(ctx context.Context) (v ops.SignInView, err error) {
 // explainFailure says what Health says of a failure, and the first command of what `sqlwriterctl explain` says to do. of
 // is the setting of what failed.
 func explainFailure(of string, err error) (found, do string) {
+	if errors.Is(err, errNoTimeToLive) {
+		return noTimeToLive, switchOnTimeToLive
+	}
 	found = whyNotOpen(err)
 	e := fault.As(err)
 	if e == nil {
@@ -90,8 +94,6 @@ func explainFailure(of string, err error) (found, do string) {
 	}
 	adapter, _, _ := strings.Cut(e.Op, ":")
 	switch {
-	case e.Code == codeNoTimeToLive:
-		return noTimeToLive, switchOnTimeToLive
 	case adapter == "cosmos" && (e.Code == cosmos.CodePartitionKey || strings.HasPrefix(e.Code, "404")):
 		return found, containerCommand(cmp.Or(of, config.ControlContainer), e.Code)
 	case e.Code == "schema":

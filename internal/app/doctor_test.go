@@ -47,7 +47,9 @@ func (s *serverAnswers) Login(ctx context.Context) (string, time.Time, error) {
 	return s.user, at.Add(s.ahead), err
 }
 
-func (s *serverAnswers) Check(ctx context.Context) error { return errors.Join(s.check, s.Store.Check(ctx)) }
+func (s *serverAnswers) Check(ctx context.Context) error {
+	return errors.Join(s.check, s.Store.Check(ctx))
+}
 
 func newDeployment(t *testing.T) *deployment {
 	t.Helper()

@@ -179,7 +179,9 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 			h.view.At, h.leases = h.world.clock, []ops.Lease{{RenewedAt: h.world.clock}}
 		}, "timer", ops.RowWrong, "timer_silent: " + silent.Means, silent.Do},
 		"a timer that has not counted": {
-			func(t *testing.T, h *healthy) { require.NoError(t, h.world.counts.StoreCounts(t.Context(), ops.Saved{})) },
+			func(t *testing.T, h *healthy) {
+				require.NoError(t, h.world.counts.StoreCounts(t.Context(), ops.Saved{}))
+			},
 			"timer", ops.RowNotYet, "the timer has not counted yet", "",
 		},
 		"counts that cannot be read": {

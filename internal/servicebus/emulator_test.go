@@ -122,6 +122,20 @@ func deadLetter(t testing.TB, s *servicebustest.Server, queue string, n int) {
 	require.NoError(t, r.Close(t.Context()))
 }
 
+// A look at a queue opens it as a send does, and sends nothing.
+func TestAQueueThatCanBeSentTo(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	n := open(t, s)
+	require.NoError(t, n.Queue(plain).CanSend(t.Context()))
+	require.Empty(t, ids(s, plain))
+	require.Equal(t, "amqp:not-found", fault.CodeOf(n.Queue("another").CanSend(t.Context())))
+	s.Fail(servicebus.Fault{
+		On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: string(amqp.ErrCondUnauthorizedAccess),
+	})
+	require.Equal(t, "unauthorized", fault.CodeOf(n.Queue(detecting).CanSend(t.Context())))
+}
+
 // A look locks no message and raises no delivery count. Without the right to listen the error says so.
 func TestACountLeavesMessagesAsTheyAre(t *testing.T) {
 	t.Parallel()
