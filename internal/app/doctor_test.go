@@ -231,7 +231,7 @@ func faults() map[string]broken {
 		},
 		"storage that refuses writes": {
 			"blobs", "blob: keep: infrastructure 403/AuthorizationPermissionMismatch",
-			`az role assignment create --role "Storage Blob Data Owner" --assignee-object-id OBJECT_ID ` +
+			`az role assignment create --role "Storage Blob Data Contributor" --assignee-object-id OBJECT_ID ` +
 				`--assignee-principal-type ServicePrincipal --scope ACCOUNT_ID`,
 			func(d *deployment) { d.settings["BLOB_CONNECTION"] = d.readOnly() },
 			func(d *deployment) { delete(d.settings, "BLOB_CONNECTION") },
@@ -295,7 +295,8 @@ func TestDoctorNamesEverythingAtOnce(t *testing.T) {
 	require.True(t, strings.HasPrefix(rows["sign_in"].Found, "on:"), "%+v", rows["sign_in"])
 	for _, r := range rows {
 		for _, setting := range []string{
-			"COSMOS_CONNECTION", "SERVICEBUS_CONNECTION", "BLOB_CONNECTION", "SQL_CONNECTION", "RUNS_QUEUE", "LEASE_PREFIX",
+			"COSMOS_CONNECTION", "SERVICEBUS_CONNECTION", "BLOB_CONNECTION", "SQL_CONNECTION", "RUNS_QUEUE",
+			"LEASE_PREFIX", "LEASE_CONTAINER",
 		} {
 			require.NotContains(t, r.Found+r.Do, d.settings[setting], setting)
 		}

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"sqlwriter/internal/fault"
@@ -44,8 +43,8 @@ func (k Trial) Try(ctx context.Context, id string) error {
 			}
 			var patch azcosmos.PatchOperations
 			patch.AppendSet("/patched", true)
-			match := azcore.ETag(made.ETag)
-			if _, err = s.container.PatchItem(ctx, key, id, patch, &azcosmos.ItemOptions{IfMatchEtag: &match}); err != nil {
+			as := &azcosmos.ItemOptions{IfMatchEtag: &made.ETag}
+			if _, err = s.container.PatchItem(ctx, key, id, patch, as); err != nil {
 				return err
 			}
 			_, err = s.container.DeleteItem(ctx, key, id, nil)
@@ -82,22 +81,23 @@ func (k Trial) Sweep(ctx context.Context, before time.Time) error {
 // Leases are those of a change feed: the host writes their ids as prefix, account, "_" and more. A longer prefix is
 // another environment's. Errors by kind: infrastructure, throttled.
 func (c *Container) Leases(ctx context.Context, prefix string) (all []ops.Lease, err error) {
+	op := operation{"cosmos: read leases", onContainer}
 	s, err := c.connect(ctx)
 	if err != nil {
-		return nil, translate(operation{"cosmos: read leases", onContainer}, err)
+		return nil, translate(op, err)
 	}
 	if address, err := url.Parse(s.client.Endpoint()); err == nil {
 		prefix += address.Hostname() + "_"
 	}
 	const query = "SELECT c.Owner, c._ts FROM c WHERE STARTSWITH(c.id, @prefix) AND IS_DEFINED(c.LeaseToken)"
-	err = c.Query(ctx, query, []Param{{"@prefix", prefix}}, func(rows []json.RawMessage) (bool, error) {
+	err = c.pages(ctx, op, query, []Param{{"@prefix", prefix}}, func(rows []json.RawMessage) (bool, error) {
 		for _, row := range rows {
 			var lease struct {
 				Owner string
 				TS    int64 `json:"_ts"`
 			}
 			if err := json.Unmarshal(row, &lease); err != nil {
-				return false, fault.Wrap(fault.Infrastructure, "cosmos: read leases", "unreadable", "a lease cannot be read", err)
+				return false, fault.Wrap(fault.Infrastructure, op.name, "unreadable", "a lease cannot be read", err)
 			}
 			all = append(all, ops.Lease{Owner: lease.Owner, RenewedAt: time.Unix(lease.TS, 0)})
 		}

@@ -71,7 +71,7 @@ func advices() []advice {
 		},
 		{
 			codes: []string{"403/AuthorizationPermissionMismatch"}, of: condition.DependencyFailing,
-			do: "`az role assignment create --role \"Storage Blob Data Owner\" --assignee-object-id OBJECT_ID " +
+			do: "`az role assignment create --role \"Storage Blob Data Contributor\" --assignee-object-id OBJECT_ID " +
 				"--assignee-principal-type ServicePrincipal --scope ACCOUNT_ID`; a new role takes some minutes",
 		},
 		{

@@ -98,7 +98,7 @@ type DoctorPorts struct {
 	// Documents tries the control container, Files the store of evidence.
 	Documents, Files Trial
 	SignIn           func(ctx context.Context) (SignInView, error)
-	// Explain describes an error as Health does, and gives a command against it. of is the setting of a Place, or empty.
+	// Explain describes an error as Health does, and gives a command against it. of is the setting of a Place, if any.
 	Explain func(of string, err error) (found, do string)
 	// Began is when this process did.
 	Began time.Time
@@ -109,11 +109,10 @@ const (
 	lookWithin = 10 * time.Second
 	// leftFor is the age of what a killed Trial left, before another run deletes it.
 	leftFor = time.Hour
-	// clockOff is the most that the clocks of the app and of SQL may differ. Azure refuses signatures that are 15 minutes
-	// off.
+	// clockOff is the most that the clocks of the app and of SQL may differ.
 	clockOff = time.Minute
-	// leaseOld is the age of a lease that nobody renews; the host renews each every 17 seconds. beginsWithin is how long
-	// a new process is given for its trigger to begin.
+	// leaseOld is the age of a lease that nobody renews; the host renews each every 17 seconds. beginsWithin is the time
+	// that a new process has for its trigger to begin.
 	leaseOld     = 5 * time.Minute
 	beginsWithin = 2 * time.Minute
 	restart      = "az functionapp restart -g GROUP -n APP"
@@ -123,8 +122,8 @@ const (
 // seen is something that a row says. Where has the settings that it is about.
 type seen struct{ where, state, found, do string }
 
-// Doctor looks at what a deployment needs, at all at once. It leaves nothing of its own, and deletes what an earlier one
-// that was killed an hour ago has left.
+// Doctor looks at what a deployment needs, at all of it at once. It leaves nothing of its own, and deletes what one that
+// was killed an hour ago has left.
 func (o *Ops) Doctor(ctx context.Context, _ DoctorRequest) (DoctorAnswer, error) {
 	if o.p.Doctor == nil {
 		return DoctorAnswer{}, nil
@@ -293,7 +292,8 @@ func (o *Ops) lookLeases(ctx context.Context) []seen {
 		}}
 	}
 	return []seen{{
-		"", RowOK, fmt.Sprintf("%d leases of %d owners, all renewed in the last %s", len(leases), len(owners), oldest), "",
+		"", RowOK, fmt.Sprintf("%d %s of %d %s, renewed in the last %s", len(leases), Plural(len(leases), "lease", "leases"),
+			len(owners), Plural(len(owners), "owner", "owners"), oldest), "",
 	}}
 }
 

@@ -100,7 +100,7 @@ func TestADeploymentThatIsAsItMustBe(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"sql":        "user func-web; rights, procedures of this build, adoption and clock are as they must be",
 		"cosmos":     "COSMOS_CONTAINER, LEASE_CONTAINER: there, and allowed; written and deleted",
-		"leases":     "2 leases of 2 owners, all renewed in the last 12s",
+		"leases":     "2 leases of 2 owners, renewed in the last 12s",
 		"servicebus": "RUNS_QUEUE, BATCHES_QUEUE: there, and allowed",
 		"blobs":      "written and deleted", "sign_in": "on", "timer": "the last tick was at 2025-12-18T16:00:00Z",
 	}, found)
@@ -120,7 +120,8 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 		row, state, found, do string
 	}{
 		"the database refuses": {
-			func(_ *testing.T, h *healthy) { h.databaseErr = refused }, "sql", ops.RowWrong, refused.Error(), "mend refused",
+			func(_ *testing.T, h *healthy) { h.databaseErr = refused },
+			"sql", ops.RowWrong, refused.Error(), "mend refused",
 		},
 		"SQL's clock is ahead": {
 			func(_ *testing.T, h *healthy) { h.view.At = h.view.At.Add(10 * time.Minute) }, "sql", ops.RowWrong,
@@ -149,7 +150,8 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 			refused.Error(), "mend refused",
 		},
 		"leases that cannot be read": {
-			func(_ *testing.T, h *healthy) { h.leasesErr = refused }, "leases", ops.RowWrong, refused.Error(), "mend refused",
+			func(_ *testing.T, h *healthy) { h.leasesErr = refused },
+			"leases", ops.RowWrong, refused.Error(), "mend refused",
 		},
 		"no lease": {
 			func(_ *testing.T, h *healthy) { h.leases = nil }, "leases", ops.RowWrong,
@@ -160,15 +162,16 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 			"no lease of LEASE_PREFIX yet", "",
 		},
 		"a lease that nobody renews": {
-			func(_ *testing.T, h *healthy) { h.leases[1].RenewedAt = start().Add(-7 * time.Minute) }, "leases", ops.RowWrong,
-			"1 of 2 leases are not renewed, for up to 7m0s", "az functionapp restart -g GROUP -n APP",
+			func(_ *testing.T, h *healthy) { h.leases[1].RenewedAt = start().Add(-7 * time.Minute) },
+			"leases", ops.RowWrong, "1 of 2 leases are not renewed, for up to 7m0s", "az functionapp restart -g GROUP -n APP",
 		},
 		"queues": {
 			func(_ *testing.T, h *healthy) { h.queue = refused }, "servicebus", ops.RowWrong,
 			"RUNS_QUEUE, BATCHES_QUEUE: " + refused.Error(), "mend refused",
 		},
 		"a file": {
-			func(_ *testing.T, h *healthy) { h.files.err = refused }, "blobs", ops.RowWrong, refused.Error(), "mend refused",
+			func(_ *testing.T, h *healthy) { h.files.err = refused },
+			"blobs", ops.RowWrong, refused.Error(), "mend refused",
 		},
 		"a forged sign-in": {
 			func(_ *testing.T, h *healthy) { h.signIn.Forged = true }, "sign_in", ops.RowWrong,
@@ -185,7 +188,8 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 			"timer", ops.RowNotYet, "the timer has not counted yet", "",
 		},
 		"counts that cannot be read": {
-			func(_ *testing.T, h *healthy) { h.world.counts = noCounts{refused} }, "timer", ops.RowNotLooked, "it says no", "",
+			func(_ *testing.T, h *healthy) { h.world.counts = noCounts{refused} },
+			"timer", ops.RowNotLooked, "it says no", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -132,6 +132,10 @@ func TestTheAppsRights(t *testing.T) {
 		`GRANT UPDATE ON OBJECT::sqlwriter.procedure_set TO sqlwriter_writers`,
 	)
 	require.NoError(t, s.Check(ctx))
+	user, at, err := s.Login(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "sqlwriter_app", user)
+	require.WithinDuration(t, time.Now(), at, time.Minute)
 	for _, mode := range []commit.Mode{commit.Preview, commit.Write, commit.Rewrite} {
 		_, err := s.Apply(ctx, []commit.Item{sqltest.Item("a", 10, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err, mode)
