@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/app/open"
@@ -36,7 +37,7 @@ func (a *App) doctorPorts() *ops.DoctorPorts {
 		Leases: func(ctx context.Context) ([]ops.Lease, error) {
 			return a.clients.leases.Leases(ctx, a.config.Cosmos.LeasePrefix)
 		},
-		SignIn: a.lookSignIn, Explain: explainFailure, Began: a.status.began(),
+		SignIn: a.lookSignIn, Explain: explainFailure, Began: time.Now(),
 	}
 }
 

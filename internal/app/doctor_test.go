@@ -110,7 +110,8 @@ func (d *deployment) container(name string) *azcosmos.ContainerClient {
 // readOnly is a connection to the evidence without the right to write.
 func (d *deployment) readOnly() string {
 	d.t.Helper()
-	const account, key = "devstoreaccount1", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+	const account = "devstoreaccount1"
+	const key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	cred, err := azblob.NewSharedKeyCredential(account, key)
 	require.NoError(d.t, err)
 	query, err := sas.BlobSignatureValues{
@@ -133,11 +134,14 @@ func faults() map[string]broken {
 	}
 	differs := func(text string) func(*deployment) {
 		return func(d *deployment) {
-			d.server.check = fault.Wrap(fault.Infrastructure, "sqlserver: check", "schema", "1 difference", errors.New(text))
+			d.server.check = fault.Wrap(fault.Infrastructure, "sqlserver: check", "schema", "1 difference",
+				errors.New(text))
 		}
 	}
 	same := func(d *deployment) { d.server.check = nil }
-	another := sqlserver.ProcedureState{Hash: "new", Missing: []string{"apply"}, Latest: "old", Differs: []string{"columns"}}
+	another := sqlserver.ProcedureState{
+		Hash: "new", Missing: []string{"apply"}, Latest: "old", Differs: []string{"columns"},
+	}
 	return map[string]broken{
 		"right to execute revoked": {
 			"sql", "sqlserver: check: infrastructure schema: 1 difference: p: expected the right EXECUTE",
@@ -181,7 +185,8 @@ func faults() map[string]broken {
 				"00000000-0000-0000-0000-000000000002 --scope /dbs/DATABASE --principal-id OBJECT_ID",
 			func(d *deployment) {
 				_, err := d.cosmos.Server.AddFault(cosmosdb.Rule{
-					ID: "role", Container: "sqlwriter-control", Op: cosmosdb.OpCreate, Status: http.StatusForbidden, Substatus: 5301,
+					ID: "role", Container: "sqlwriter-control", Op: cosmosdb.OpCreate,
+					Status: http.StatusForbidden, Substatus: 5301,
 				})
 				require.NoError(d.t, err)
 			}, func(d *deployment) { d.cosmos.Server.RemoveFault("role") },
@@ -218,7 +223,8 @@ func faults() map[string]broken {
 		"no lease container": {
 			"cosmos", "LEASE_CONTAINER: cosmos: read definition: infrastructure 404",
 			"az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT --database-name DATABASE " +
-				"--name LEASE_CONTAINER --partition-key-path /id --ttl -1", set("LEASE_CONTAINER", "missing"), func(d *deployment) {
+				"--name LEASE_CONTAINER --partition-key-path /id --ttl -1",
+			set("LEASE_CONTAINER", "missing"), func(d *deployment) {
 				d.cosmos.Leases(d.t, "invoices", "missing")
 				d.lease("missing", "web-127.0.0.1_db==_c==..0")
 			},

@@ -68,13 +68,6 @@ func (s *status) foreign() {
 	s.foreigners++
 }
 
-// began is when this process became what it is now.
-func (s *status) began() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.since
-}
-
 // lacks replaces the problems of a part ("settings", "cosmos", "sql"). No lines mean no problems.
 func (s *status) lacks(part string, lines ...string) {
 	s.mu.Lock()

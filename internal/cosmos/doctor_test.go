@@ -73,10 +73,13 @@ func TestLeasesAreThoseOfThePrefix(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, all)
 	for id, rest := range map[string]string{
-		"web-127.0.0.1_d==_c==..0": `"LeaseToken":"0","Owner":"host"`, "web-127.0.0.1_d==_c==..1": `"LeaseToken":"1","Owner":null`,
-		"web-127.0.0.1_d==_c==.info": `"x":1`, "web-2-127.0.0.1_d==_c==..0": `"LeaseToken":"0","Owner":"other"`,
+		"web-127.0.0.1_d==_c==..0":   `"LeaseToken":"0","Owner":"host"`,
+		"web-127.0.0.1_d==_c==..1":   `"LeaseToken":"1","Owner":null`,
+		"web-127.0.0.1_d==_c==.info": `"x":1`,
+		"web-2-127.0.0.1_d==_c==..0": `"LeaseToken":"0","Owner":"other"`,
 	} {
-		_, err := view.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(id), []byte(`{"id":"`+id+`",`+rest+`}`), nil)
+		_, err := view.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(id),
+			[]byte(`{"id":"`+id+`",`+rest+`}`), nil)
 		require.NoError(t, err)
 	}
 	all, err = c.Leases(t.Context(), "web-")

@@ -128,10 +128,11 @@ func (o *Ops) Doctor(ctx context.Context, _ DoctorRequest) (DoctorAnswer, error)
 	if o.p.Doctor == nil {
 		return DoctorAnswer{}, nil
 	}
-	looks := []struct {
+	type look struct {
 		name string
 		look func(ctx context.Context) []seen
-	}{
+	}
+	return DoctorAnswer{together([]look{
 		{DepSQL, o.lookSQL},
 		{DepCosmos, func(ctx context.Context) []seen {
 			return append(o.lookPlaces(ctx, o.p.Doctor.Containers), o.lookTrial(ctx, o.p.Doctor.Documents)...)
@@ -141,18 +142,22 @@ func (o *Ops) Doctor(ctx context.Context, _ DoctorRequest) (DoctorAnswer, error)
 		{RowBlobs, func(ctx context.Context) []seen { return o.lookTrial(ctx, o.p.Doctor.Files) }},
 		{RowSignIn, o.lookSignIn},
 		{DepTimer, o.lookTimer},
+	}, func(l look) DoctorRow {
+		ctx, cancel := context.WithTimeout(ctx, lookWithin)
+		defer cancel()
+		return rowOf(l.name, l.look(ctx))
+	})}, nil
+}
+
+// together does something to each at the same time, and gives the results in their order.
+func together[A, B any](all []A, do func(A) B) []B {
+	results := make([]B, len(all))
+	var doing sync.WaitGroup
+	for i, a := range all {
+		doing.Go(func() { results[i] = do(a) })
 	}
-	rows := make([]DoctorRow, len(looks))
-	var all sync.WaitGroup
-	for i, l := range looks {
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, lookWithin)
-			defer cancel()
-			rows[i] = rowOf(l.name, l.look(ctx))
-		})
-	}
-	all.Wait()
-	return DoctorAnswer{rows}, nil
+	doing.Wait()
+	return results
 }
 
 // rowOf keeps the worst of what was seen. What is so in several places is said once.
@@ -235,23 +240,13 @@ func (o *Ops) lookSQL(ctx context.Context) (all []seen) {
 		seen{"", RowOK, user + "rights, procedures of this build, adoption and clock are as they must be", ""})
 }
 
-// lookPlaces looks at all places at once.
 func (o *Ops) lookPlaces(ctx context.Context, places []Place) []seen {
-	errs := make([]error, len(places))
-	var looking sync.WaitGroup
-	for i, p := range places {
-		looking.Go(func() { errs[i] = p.Look(ctx) })
-	}
-	looking.Wait()
-	var all []seen
-	for i, p := range places {
-		if errs[i] != nil {
-			all = append(all, o.failed(p.Setting, errs[i]))
-		} else {
-			all = append(all, seen{p.Setting, RowOK, "there, and allowed", ""})
+	return together(places, func(p Place) seen {
+		if err := p.Look(ctx); err != nil {
+			return o.failed(p.Setting, err)
 		}
-	}
-	return all
+		return seen{p.Setting, RowOK, "there, and allowed", ""}
+	})
 }
 
 func (o *Ops) lookTrial(ctx context.Context, t Trial) []seen {
@@ -264,60 +259,54 @@ func (o *Ops) lookTrial(ctx context.Context, t Trial) []seen {
 func (o *Ops) lookLeases(ctx context.Context) []seen {
 	leases, err := o.p.Doctor.Leases(ctx)
 	now := o.o.Now()
-	owners, old := map[string]bool{}, 0
-	var oldest time.Duration
+	owners, old, oldest := map[string]bool{}, 0, time.Duration(0)
 	for _, l := range leases {
 		age := max(0, now.Sub(l.RenewedAt)).Truncate(time.Second)
-		oldest = max(oldest, age)
-		if age > leaseOld {
+		if oldest = max(oldest, age); age > leaseOld {
 			old++
 		}
 		if l.Owner != "" {
 			owners[l.Owner] = true
 		}
 	}
+	n, of := len(leases), Plural(len(leases), "lease", "leases")
+	one := seen{"", RowOK, fmt.Sprintf("%d %s of %d %s, renewed in the last %s", n, of, len(owners),
+		Plural(len(owners), "owner", "owners"), oldest), ""}
 	switch {
 	case err != nil:
-		return []seen{o.failed("LEASE_CONTAINER", err)}
-	case len(leases) == 0 && now.Sub(o.p.Doctor.Began) < beginsWithin:
-		return []seen{{"", RowNotYet, "no lease of LEASE_PREFIX yet: the app has just begun", ""}}
-	case len(leases) == 0:
-		return []seen{{
-			"", RowWrong, "no lease of LEASE_PREFIX: the trigger of CommitResults never began; see the host's errors and the functions", restart,
-		}}
+		one = o.failed("LEASE_CONTAINER", err)
+	case n == 0 && now.Sub(o.p.Doctor.Began) < beginsWithin:
+		one.state, one.found = RowNotYet, "no lease of LEASE_PREFIX yet: the app has just begun"
+	case n == 0:
+		one = seen{"", RowWrong, "no lease of LEASE_PREFIX: the trigger of CommitResults never began", restart}
 	case old > 0:
-		return []seen{{
-			"", RowWrong, fmt.Sprintf("%d of %d leases are not renewed, for up to %s: no instance of CommitResults reads them",
-				old, len(leases), oldest), restart,
-		}}
+		one = seen{"", RowWrong, fmt.Sprintf("%d of %d %s not renewed, for up to %s: no instance of CommitResults reads",
+			old, n, of, oldest), restart}
 	}
-	return []seen{{
-		"", RowOK, fmt.Sprintf("%d %s of %d %s, renewed in the last %s", len(leases), Plural(len(leases), "lease", "leases"),
-			len(owners), Plural(len(owners), "owner", "owners"), oldest), "",
-	}}
+	return []seen{one}
 }
 
 func (o *Ops) lookSignIn(ctx context.Context) []seen {
-	switch view, err := o.p.Doctor.SignIn(ctx); {
-	case err != nil:
-		return []seen{o.failed("", err)}
-	case view.Forged:
-		return []seen{{"", RowWrong, "the operators' pages believe a forged header X-MS-CLIENT-PRINCIPAL", stop}}
-	default:
-		return []seen{{"", RowOK, view.Says, ""}}
+	view, err := o.p.Doctor.SignIn(ctx)
+	one := seen{"", RowOK, view.Says, ""}
+	if err != nil {
+		one = o.failed("", err)
+	} else if view.Forged {
+		one = seen{"", RowWrong, "the operators' pages believe a forged header X-MS-CLIENT-PRINCIPAL", stop}
 	}
+	return []seen{one}
 }
 
 func (o *Ops) lookTimer(ctx context.Context) []seen {
 	saved, err := o.p.Counts.LoadCounts(ctx)
+	one := seen{"", RowOK, "the last tick was at " + o.clock(saved.At), ""}
 	switch timer := o.timerView(saved.Counts, err, o.p.Breaker.Seen(), o.o.Now()); {
 	case err != nil:
-		return []seen{{"", RowNotLooked, timer.Reason, ""}}
+		one.state, one.found = RowNotLooked, timer.Reason
 	case timer.State == DepSilent:
-		return []seen{told(condition.TimerSilent, timer.Reason)}
+		one = told(condition.TimerSilent, timer.Reason)
 	case timer.State == DepUnknown:
-		return []seen{{"", RowNotYet, timer.Reason, ""}}
-	default:
-		return []seen{{"", RowOK, "the last tick was at " + o.clock(saved.At), ""}}
+		one.state, one.found = RowNotYet, timer.Reason
 	}
+	return []seen{one}
 }

@@ -129,7 +129,8 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 		},
 		"SQL's clock is behind, and it refuses": {
 			func(_ *testing.T, h *healthy) { h.view.At, h.databaseErr = h.view.At.Add(-10*time.Minute), refused },
-			"sql", ops.RowWrong, refused.Error() + "; the clocks of this instance and of SQL differ by 10m0s", "mend refused",
+			"sql", ops.RowWrong, refused.Error() + "; the clocks of this instance and of SQL differ by 10m0s",
+			"mend refused",
 		},
 		"another mapping": {
 			func(_ *testing.T, h *healthy) { h.view.OtherMapping = true }, "sql", ops.RowWrong,
@@ -163,7 +164,7 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 		},
 		"a lease that nobody renews": {
 			func(_ *testing.T, h *healthy) { h.leases[1].RenewedAt = start().Add(-7 * time.Minute) },
-			"leases", ops.RowWrong, "1 of 2 leases are not renewed, for up to 7m0s", "az functionapp restart -g GROUP -n APP",
+			"leases", ops.RowWrong, "1 of 2 leases not renewed, for up to 7m0s", "az functionapp restart -g GROUP -n APP",
 		},
 		"queues": {
 			func(_ *testing.T, h *healthy) { h.queue = refused }, "servicebus", ops.RowWrong,

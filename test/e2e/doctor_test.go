@@ -62,7 +62,8 @@ func TestDoctorsBesideADrain(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // who was left goes on to its end
 		left := 0
-		pager := control.NewQueryItemsPager("SELECT c.id FROM c WHERE STARTSWITH(c.id, 'doctor:')", azcosmos.NewPartitionKey(), nil)
+		pager := control.NewQueryItemsPager("SELECT c.id FROM c WHERE STARTSWITH(c.id, 'doctor:')",
+			azcosmos.NewPartitionKey(), nil)
 		for pager.More() {
 			page, err := pager.NextPage(t.Context())
 			require.NoError(t, err)
