@@ -110,8 +110,8 @@ func explainFailure(of string, err error) (found, do string) {
 	return found, "sqlwriterctl explain " + e.Code
 }
 
-// containerCommand is the command against a container that is not there, or has a key that cannot be used: the app's own
-// has no other name.
+// containerCommand is the command against a container that is not there, or has a key that cannot be used. The app's
+// own has no other name.
 func containerCommand(of, code string) string {
 	const verb = "az cosmosdb sql container "
 	switch {

@@ -111,8 +111,8 @@ const (
 	leftFor = time.Hour
 	// clockOff is the most that the clocks of the app and of SQL may differ.
 	clockOff = time.Minute
-	// leaseOld is the age of a lease that nobody renews; the host renews each every 17 seconds. beginsWithin is the time
-	// that a new process has for its trigger to begin.
+	// leaseOld is the age of a lease that nobody renews; the host renews each every 17 seconds. beginsWithin is what a
+	// new process has for its trigger to begin.
 	leaseOld     = 5 * time.Minute
 	beginsWithin = 2 * time.Minute
 	restart      = "az functionapp restart -g GROUP -n APP"
@@ -122,8 +122,8 @@ const (
 // seen is something that a row says. Where has the settings that it is about.
 type seen struct{ where, state, found, do string }
 
-// Doctor looks at what a deployment needs, at all of it at once. It leaves nothing of its own, and deletes what one that
-// was killed an hour ago has left.
+// Doctor looks at all that a deployment needs, at once. It leaves nothing of its own, and deletes what one that was
+// killed an hour ago has left.
 func (o *Ops) Doctor(ctx context.Context, _ DoctorRequest) (DoctorAnswer, error) {
 	if o.p.Doctor == nil {
 		return DoctorAnswer{}, nil
@@ -229,8 +229,8 @@ func (o *Ops) lookSQL(ctx context.Context) (all []seen) {
 		all = append(all, told(condition.OtherMapping, ""))
 	}
 	if off := max(before.Sub(view.At), view.At.Sub(after)); off > clockOff && !view.At.IsZero() {
-		all = append(all, seen{"", RowWrong,
-			fmt.Sprintf("the clocks of this instance and of SQL differ by %s", off.Round(time.Second)), restart})
+		found := fmt.Sprintf("the clocks of this instance and of SQL differ by %s", off.Round(time.Second))
+		all = append(all, seen{"", RowWrong, found, restart})
 	}
 	user := ""
 	if view.User != "" {

@@ -164,7 +164,8 @@ func TestEachRowOfADeploymentBroken(t *testing.T) {
 		},
 		"a lease that nobody renews": {
 			func(_ *testing.T, h *healthy) { h.leases[1].RenewedAt = start().Add(-7 * time.Minute) },
-			"leases", ops.RowWrong, "1 of 2 leases not renewed, for up to 7m0s", "az functionapp restart -g GROUP -n APP",
+			"leases", ops.RowWrong, "1 of 2 leases not renewed, for up to 7m0s",
+			"az functionapp restart -g GROUP -n APP",
 		},
 		"queues": {
 			func(_ *testing.T, h *healthy) { h.queue = refused }, "servicebus", ops.RowWrong,
