@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -28,8 +29,54 @@ type person struct {
 	pipeline         runtime.Pipeline
 }
 
-// site is a function app: its id as a resource, and its host name.
-type site struct{ ID, Name, Host string }
+// site is a function app: its id as a resource, and what the Resource Manager says of it.
+type site struct {
+	ID, Name string
+	Identity struct {
+		PrincipalID            string // of the system-assigned one
+		UserAssignedIdentities map[string]struct{ PrincipalID, ClientID string }
+	}
+	Properties struct {
+		DefaultHostName, State string
+		// FunctionAppConfig is nil where the plan is not Flex Consumption.
+		FunctionAppConfig *struct {
+			Runtime             struct{ Name, Version string }
+			ScaleAndConcurrency struct {
+				AlwaysReady []struct {
+					Name          string
+					InstanceCount int
+				}
+				MaximumInstanceCount, InstanceMemoryMB int
+			}
+		}
+	}
+}
+
+var missingRight = regexp.MustCompile(`perform action '([\w./-]+)'`)
+
+// azError has the words of az.
+type azError struct{ error }
+
+// errNoSite is in the error of an app that is not there.
+var errNoSite = errors.New("the subscription")
+
+// refusedError is a refusal of the Resource Manager.
+type refusedError struct {
+	Status        int
+	Code, Message string
+	// Right is what the person needs at a resource, the Scope.
+	Right, Scope string
+}
+
+// denied reports whether a right is missing.
+func (e *refusedError) denied() bool { return e.Code == "AuthorizationFailed" }
+
+func (e *refusedError) Error() string {
+	if e.denied() {
+		return fmt.Sprintf("you need the right %s at %s", e.Right, e.Scope)
+	}
+	return fmt.Sprintf("Azure Resource Manager answers %d %s: %s", e.Status, e.Code, e.Message)
+}
 
 // signedIn asks az who is signed in, and where the Resource Manager of az's cloud is.
 func (a *app) signedIn(ctx context.Context) (*person, error) {
@@ -69,9 +116,9 @@ func az(ctx context.Context, answer any, args ...string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &exit):
-		return advised(fmt.Errorf("az: %s", oneLine(string(exit.Stderr))), "sign in with `az login`")
+		return advised(&azError{fmt.Errorf("az: %s", oneLine(string(exit.Stderr)))}, "sign in with `az login`")
 	case err != nil:
-		return advised(err, "install az (https://aka.ms/azure-cli) and `az login`; without it an app is named by its address, and opened by %s", keyVariable)
+		return advised(&azError{err}, "install az (https://aka.ms/azure-cli) and `az login`; without it an app is named by its address, and opened by %s", keyVariable)
 	}
 	return json.Unmarshal(out, answer)
 }
@@ -98,47 +145,60 @@ func (p *person) do(ctx context.Context, method, scope, below, right string, bod
 	var said struct {
 		Error struct{ Code, Message string }
 	}
-	_ = runtime.UnmarshalAsJSON(response, &said)                 // the page of a proxy has neither
-	err = fmt.Errorf("Azure Resource Manager answers %d %s: %s", //nolint:staticcheck // a name
-		response.StatusCode, said.Error.Code, said.Error.Message)
-	switch {
-	case said.Error.Code == "AuthorizationFailed":
-		return advised(fmt.Errorf("you need the right %s at %s", right, scope),
-			"who may give rights there: `az role assignment create --assignee %s --role \"Website Contributor\" --scope %s`", p.id, scope)
-	case response.StatusCode == http.StatusNotFound && strings.HasPrefix(below, "/functions/"):
-		return advised(err, "`make publish APP=%s` deploys the functions", path.Base(scope))
+	_ = runtime.UnmarshalAsJSON(response, &said) // the page of a proxy has neither
+	refused := &refusedError{response.StatusCode, said.Error.Code, said.Error.Message, right, scope}
+	if m := missingRight.FindStringSubmatch(said.Error.Message); m != nil { // the service knows it better
+		refused.Right = m[1]
 	}
-	return err
+	switch {
+	case refused.denied():
+		return advised(refused, "who may give rights there: `%s`", p.grant(refused))
+	case response.StatusCode == http.StatusNotFound && strings.HasPrefix(below, "/functions/"):
+		return advised(refused, "`make publish APP=%s` deploys the functions", path.Base(scope))
+	}
+	return refused
+}
+
+// grant is the command that gives the person a right that was missing.
+func (p *person) grant(e *refusedError) string {
+	role := "Reader"
+	if strings.HasPrefix(e.Right, "Microsoft.Web/") {
+		role = "Website Contributor"
+	}
+	return fmt.Sprintf("az role assignment create --assignee %s --role %q --scope %s", p.id, role, e.Scope)
+}
+
+// resources are the ids of a subscription's resources that have a type and a name.
+func (p *person) resources(ctx context.Context, subscription, kind, name string) (ids []string, err error) {
+	var found struct{ Value []struct{ ID string } }
+	filter := url.PathEscape("resourceType eq '" + kind + "' and name eq '" + name + "'")
+	err = p.do(ctx, http.MethodGet, "/subscriptions/"+subscription, "/resources?api-version=2021-04-01&$filter="+filter,
+		kind+"/read", nil, &found)
+	for _, one := range found.Value {
+		ids = append(ids, one.ID)
+	}
+	return ids, err
 }
 
 // site finds the function app of a name in the person's subscription, or of an id anywhere.
 func (p *person) site(ctx context.Context, name string) (s site, err error) {
-	const right = "Microsoft.Web/sites/read"
-	s.ID = name
+	id := name
 	if !strings.HasPrefix(name, "/") {
-		var found struct{ Value []struct{ ID string } }
-		filter := url.PathEscape("resourceType eq 'Microsoft.Web/sites' and name eq '" + name + "'")
-		if err := p.do(ctx, http.MethodGet, "/subscriptions/"+p.subscription,
-			"/resources?api-version=2021-04-01&$filter="+filter, right, nil, &found); err != nil {
+		ids, err := p.resources(ctx, p.subscription, "Microsoft.Web/sites", name)
+		switch {
+		case err != nil:
 			return s, err
-		}
-		switch len(found.Value) {
-		case 0:
-			return s, advised(fmt.Errorf("no app is named %s in the subscription %s, or you may not see it", name, p.subscription),
+		case len(ids) == 0:
+			return s, advised(fmt.Errorf("no app is named %s in %w %s, or you may not see it", name, errNoSite, p.subscription),
 				"`az account list -o table` lists subscriptions, `az account set --subscription NAME` chooses one")
-		case 1:
-			s.ID = found.Value[0].ID
-		default:
-			return s, advised(fmt.Errorf("%d apps are named %s: %v", len(found.Value), name, found.Value),
+		case len(ids) > 1:
+			return s, advised(fmt.Errorf("%d apps are named %s: %s", len(ids), name, strings.Join(ids, ", ")),
 				"give one of these ids in place of the name")
 		}
+		id = ids[0]
 	}
-	var of struct {
-		Name       string
-		Properties struct{ DefaultHostName string }
-	}
-	err = p.do(ctx, http.MethodGet, s.ID, webVersion, right, nil, &of)
-	s.Name, s.Host = of.Name, of.Properties.DefaultHostName
+	err = p.do(ctx, http.MethodGet, id, webVersion, "Microsoft.Web/sites/read", nil, &s)
+	s.ID = id
 	return s, err
 }
 

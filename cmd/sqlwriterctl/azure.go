@@ -26,7 +26,12 @@ func (a *app) open(ctx context.Context, t *target, app string) error {
 	if err != nil {
 		return err
 	}
-	t.address = "https://" + s.Host
+	return t.enter(ctx, p, s)
+}
+
+// enter fills in how a person gets into an app.
+func (t *target) enter(ctx context.Context, p *person, s site) (err error) {
+	t.address = "https://" + s.Properties.DefaultHostName
 	if t.key != "" || t.audience != "" {
 		return nil
 	}

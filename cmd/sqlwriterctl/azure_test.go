@@ -142,7 +142,7 @@ func TestWhatKeepsAPersonOut(t *testing.T) {
 			change: func(_ *testing.T, a *azuretest.ARM) {
 				a.Sites = append(a.Sites, azuretest.Site{ID: siteID(a.Subscription, "h", "func-x")})
 			},
-			what: "error: 2 apps are named func-x: [{/subscriptions/", hint: "hint: give one of these ids",
+			what: "error: 2 apps are named func-x: /subscriptions/", hint: "hint: give one of these ids",
 		},
 		"a host name": {
 			app: "func-x.azurewebsites.net", code: exitUsage,

@@ -160,20 +160,24 @@ func (t target) lost(err *opsapi.LostError) (what, advice string) {
 	if !errors.As(err, &call) { // an answer, or a part of one
 		return fmt.Sprintf("%s (%s, %s)", err, t.address, t.from), advice
 	}
-	why := "the connection ended"
+	return fmt.Sprintf("the app at %s (%s) does not answer: %s", t.address, t.from, whyLost(err)), advice
+}
+
+// whyLost says why no answer came, in the words of no library.
+func whyLost(err error) string {
 	switch {
 	case neterr.IsRefused(err):
-		why = "nothing listens there"
+		return "nothing listens there"
 	case neterr.IsDNS(err):
-		why = "its name cannot be looked up"
+		return "its name cannot be looked up"
 	case neterr.IsTLS(err):
-		why = "its certificate is not trusted"
+		return "its certificate is not trusted"
 	case neterr.IsUnreachable(err):
-		why = "this machine has no way to it"
+		return "this machine has no way to it"
 	case neterr.IsTimeout(err):
-		why = "no answer came in time"
+		return "no answer came in time"
 	}
-	return fmt.Sprintf("the app at %s (%s) does not answer: %s", t.address, t.from, why), advice
+	return "the connection ended"
 }
 
 // mayBeDone reports whether a request may have changed something, although no answer came.

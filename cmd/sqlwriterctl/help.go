@@ -14,6 +14,7 @@ const sampleRequest = "2025-12-17 10:45:00.250000-06:00-0002"
 func examples() map[string][]string {
 	return map[string][]string{
 		"status": {"sqlwriterctl status", "sqlwriterctl status --check || echo somebody must look"},
+		"doctor": {"sqlwriterctl doctor --app NAME", "sqlwriterctl doctor --app NAME --wait 5m"},
 		"explain": {
 			"sqlwriterctl explain 2628", "sqlwriterctl explain quota", "sqlwriterctl explain timer_silent",
 			"sqlwriterctl explain stale",

@@ -22,14 +22,14 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitAttention: `status --check` or `column check` found something that a person must look at, or a comparison has
+	// exitAttention: `status --check`, `doctor` or `column check` found something that a person must look at, or a comparison has
 	// open findings.
 	exitAttention = 3
 	// exitInterrupted is what shells expect after Ctrl-C.
 	exitInterrupted = 130
 )
 
-const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check, finding list, column check, the end of a comparison); 130 interrupted."
+const exitCodes = "Exit codes: 0 done; 1 failed, refused or not found; 2 wrong usage; 3 something needs attention (status --check, doctor, finding list, column check, the end of a comparison); 130 interrupted."
 
 const whereFrom = "Commands ask the app: that of --app, else of SQLWRITER_APP, else of the running local stack. An app in Azure is given by its name: " +
 	"the user of az login gets in. By its address it is opened with SQLWRITER_KEY, a function key of Ops, or with SQLWRITER_AUDIENCE, as the user of az login. " +
@@ -51,6 +51,7 @@ type cli struct {
 	globals
 
 	Status   statusCommand    `cmd:"" help:"Show what needs attention, the flow, dependencies, runs and counts."`
+	Doctor   doctorCommand    `cmd:"" help:"Look at a deployment, in the order in which things depend on each other: what is wrong, the cause, and one command for each. Exit code 1 if something is wrong, 3 if it is not yet there or could not be looked at."`
 	Explain  explainCommand   `cmd:"" help:"Explain an error code: meaning, cost, what happens next, what to do."`
 	Document documentCommands `cmd:"" help:"Documents: find them, explain them, try them again."`
 	Flow     flowCommands     `cmd:"" help:"The flow of documents to SQL: pause, resume."`

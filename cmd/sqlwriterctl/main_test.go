@@ -42,19 +42,20 @@ type bench struct {
 	// asks, shows and wait are as in environment.
 	asks, shows bool
 	wait        func(context.Context, time.Duration) error
+	now         func() time.Time
 	http        *http.Client
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return &bench{dir: t.TempDir(), env: map[string]string{}, wait: timer.Wait, http: http.DefaultClient}
+	return &bench{dir: t.TempDir(), env: map[string]string{}, wait: timer.Wait, now: time.Now, http: http.DefaultClient}
 }
 
 func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
-		asks: b.asks, shows: b.shows, zone: chicago, now: time.Now, wait: b.wait, http: b.http,
+		asks: b.asks, shows: b.shows, zone: chicago, now: b.now, wait: b.wait, http: b.http,
 	}
 }
 

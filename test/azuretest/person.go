@@ -4,12 +4,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,12 +58,25 @@ type ARM struct {
 
 	Subscription, Person, Token string
 	Sites                       []Site
+	// Resources are the ids of the subscription's others.
+	Resources []string
+	// Others are the answers to further calls, by method and path; of a site without the site's id.
+	Others map[string]Answer
 	// Denied are the rights that the person does not have.
 	Denied []string
+	// Secret stands in the text of each refusal.
+	Secret string
 	// Calls are the methods and paths that were asked, without the site's id.
 	Calls []string
 
-	t testing.TB
+	t     testing.TB
+	calls sync.Mutex
+}
+
+// Answer is that to one call. Status is 200 if it is 0.
+type Answer struct {
+	Version, Right, Body string
+	Status               int
 }
 
 // NewARM starts one, with the person signed in to az (SignIn changes that).
@@ -72,9 +88,18 @@ func NewARM(t testing.TB, sites ...Site) *ARM {
 	}
 	claims := base64.RawURLEncoding.EncodeToString([]byte(`{"aud":"https://management.azure.com/","oid":"` + a.Person + `"}`))
 	a.Token = "e30." + claims + ".arm-token-marker"
-	a.Server = httptest.NewTLSServer(http.HandlerFunc(a.serve))
-	t.Cleanup(a.Close)
+	a.Server = TLS(t, a.serve)
 	return a
+}
+
+// TLS starts a server that says nothing of connections that a client has begun and did not need.
+func TLS(t testing.TB, serve http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(serve)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
 }
 
 // Answers are those of az for a person who is signed in, with tokens for these resources beside the ARM's.
@@ -96,16 +121,17 @@ func (a *ARM) Answers(resources map[string]string) map[string]string {
 }
 
 func (a *ARM) serve(w http.ResponseWriter, r *http.Request) {
-	refuse := func(status int, code, message string) {
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"code": code, "message": message}})
-	}
+	refuse := func(status int, code, message string) { a.refuse(w, status, code, message) }
 	if r.Header.Get("Authorization") != "Bearer "+a.Token {
 		refuse(http.StatusUnauthorized, "InvalidAuthenticationToken", "The access token is invalid.")
 		return
 	}
 	if r.URL.Path == "/subscriptions/"+a.Subscription+"/resources" {
 		a.list(w, r)
+		return
+	}
+	if other, known := a.Others[r.Method+" "+r.URL.Path]; known {
+		a.other(w, r, r.URL.Path, other)
 		return
 	}
 	i := slices.IndexFunc(a.Sites, func(s Site) bool { return strings.HasPrefix(r.URL.Path+"/", s.ID+"/") })
@@ -115,7 +141,13 @@ func (a *ARM) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	site := &a.Sites[i]
 	path := strings.TrimPrefix(r.URL.Path, site.ID)
+	a.calls.Lock()
 	a.Calls = append(a.Calls, strings.TrimSpace(r.Method+" "+path))
+	a.calls.Unlock()
+	if other, known := a.Others[r.Method+" "+path]; known {
+		a.other(w, r, site.ID, other)
+		return
+	}
 	if r.URL.Query().Get("api-version") != "2024-11-01" {
 		a.t.Errorf("ARM is asked with another version: %s", r.URL)
 	}
@@ -148,13 +180,38 @@ func (a *ARM) serve(w http.ResponseWriter, r *http.Request) {
 		a.t.Errorf("ARM does not know %s %s", r.Method, r.URL)
 		refuse(http.StatusBadRequest, "UnknownToTheTest", path)
 	case slices.Contains(a.Denied, call.right):
-		refuse(http.StatusForbidden, "AuthorizationFailed", fmt.Sprintf(
-			"The client 'ann@example.com' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid.",
-			a.Person, call.right, site.ID))
+		a.deny(w, call.right, site.ID)
 	case strings.HasPrefix(path, "/functions/") && site.Keys == nil:
 		refuse(http.StatusNotFound, "NotFound", "Function 'Ops' not found.")
 	default:
 		require.NoError(a.t, json.NewEncoder(w).Encode(call.answer()))
+	}
+}
+
+func (a *ARM) refuse(w http.ResponseWriter, status int, code, message string) {
+	w.WriteHeader(status)
+	said := map[string]string{"code": code, "message": message + a.Secret}
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": said})
+}
+
+func (a *ARM) deny(w http.ResponseWriter, right, scope string) {
+	a.refuse(w, http.StatusForbidden, "AuthorizationFailed", fmt.Sprintf(
+		"The client 'ann@example.com' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid.",
+		a.Person, right, scope))
+}
+
+// other answers one of Others.
+func (a *ARM) other(w http.ResponseWriter, r *http.Request, scope string, answer Answer) {
+	if got := r.URL.Query().Get("api-version"); got != answer.Version {
+		a.t.Errorf("ARM is asked for %s with another version: %s", r.URL, got)
+	}
+	switch {
+	case slices.Contains(a.Denied, answer.Right):
+		a.deny(w, answer.Right, scope)
+	case answer.Status != 0:
+		a.refuse(w, answer.Status, "Refused", answer.Body)
+	default:
+		_, _ = io.WriteString(w, answer.Body)
 	}
 }
 
@@ -169,6 +226,13 @@ func (a *ARM) list(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(s.ID, "/subscriptions/"+a.Subscription+"/") &&
 			r.URL.Query().Get("$filter") == "resourceType eq 'Microsoft.Web/sites' and name eq '"+name+"'" {
 			found = append(found, map[string]string{"id": s.ID, "name": name, "type": "Microsoft.Web/sites"})
+		}
+	}
+	for _, id := range a.Resources {
+		parts := strings.Split(id, "/")
+		name, kind := parts[len(parts)-1], strings.Join(parts[len(parts)-3:len(parts)-1], "/")
+		if r.URL.Query().Get("$filter") == "resourceType eq '"+kind+"' and name eq '"+name+"'" {
+			found = append(found, map[string]string{"id": id, "name": name, "type": kind})
 		}
 	}
 	require.NoError(a.t, json.NewEncoder(w).Encode(map[string]any{"value": found}))

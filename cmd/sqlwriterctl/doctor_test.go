@@ -1,0 +1,506 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/internal/stackfile"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/ops"
+	"sqlwriter/test/azuretest"
+)
+
+// patient is a deployment in which all is well, until a test breaks something.
+type patient struct {
+	*bench
+	*azuretest.ARM
+
+	azuretest.Deployment
+	began time.Time
+	// healthStatus and healthBody are what Health answers, rows what the app says of itself.
+	healthStatus int
+	healthBody   string
+	rows         []ops.DoctorRow
+	rowsStatus   int
+	asked        int
+}
+
+func newPatient(t *testing.T) *patient {
+	t.Helper()
+	p := &patient{
+		began: time.Now(), healthStatus: http.StatusOK, rowsStatus: http.StatusOK,
+		healthBody: `{"status": "ready", "version": "v1.4.0", "problems": []}`,
+	}
+	for _, name := range []string{
+		ops.DepSQL, ops.DepCosmos, ops.RowLeases, ops.DepServiceBus, ops.RowBlobs, ops.RowSignIn, ops.DepTimer,
+	} {
+		p.rows = append(p.rows, ops.DoctorRow{Name: name, State: ops.RowOK, Found: "as it is"})
+	}
+	app := azuretest.TLS(t, p.serve)
+	p.ARM = azuretest.NewARM(t)
+	p.Deployment = azuretest.Deployment{
+		Subscription: p.ARM.Subscription, Group: "g", Site: "func-x", Host: strings.TrimPrefix(app.URL, "https://"),
+		Client: "11111111-0000-4000-8000-000000000001", Principal: "22222222-0000-4000-8000-000000000002",
+		Given: p.began.Add(-time.Hour), Published: p.began.Add(-time.Hour), Functions: theFunctions(),
+	}
+	p.Sites = []azuretest.Site{{
+		ID: p.SiteID(), Host: p.Host, Keys: map[string]string{"operator-" + p.Person: "key-marker"},
+		SignIn: `{"platform":{"enabled":false}}`,
+	}}
+	p.ARM.Resources, p.Others = p.Deployment.Resources(), p.Deployment.Answers()
+	p.bench = newBench(t)
+	p.http = p.ARM.Client()
+	azuretest.Az(t, p.ARM.Answers(nil))
+	return p
+}
+
+func (p *patient) serve(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/api/health":
+		w.WriteHeader(p.healthStatus)
+		_, _ = w.Write([]byte(p.healthBody))
+	case "/api/ops/v1/doctor":
+		p.asked++
+		w.WriteHeader(p.rowsStatus)
+		_ = json.NewEncoder(w).Encode(ops.DoctorAnswer{Rows: p.rows})
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// diagnosed runs doctor, and returns its rows by name.
+func (p *patient) diagnosed(t *testing.T, code int, args ...string) (diagnosis, map[string]ops.DoctorRow) {
+	t.Helper()
+	if len(args) == 0 {
+		args = []string{"--app", "func-x"}
+	}
+	require.Equal(t, code, p.run(t, append([]string{"doctor", "-o", "json"}, args...)...), p.errors+p.out)
+	var found diagnosis
+	require.NoError(t, json.Unmarshal([]byte(p.out), &found))
+	rows := map[string]ops.DoctorRow{}
+	for _, row := range found.Rows {
+		rows[row.Name] = row
+	}
+	return found, rows
+}
+
+// replaced is an answer with another text in it.
+func (p *patient) replaced(t *testing.T, call, before, after string) {
+	t.Helper()
+	answer := p.Others[call]
+	require.Contains(t, answer.Body, before)
+	answer.Body = strings.Replace(answer.Body, before, after, 1)
+	p.Others[call] = answer
+}
+
+func (p *patient) refused(call string, status int) {
+	answer := p.Others[call]
+	answer.Status, answer.Body = status, "x"
+	p.Others[call] = answer
+}
+
+func (p *patient) set(name, value string) {
+	settings := p.Settings()
+	settings[name] = value
+	if value == "" {
+		delete(settings, name)
+	}
+	p.Others["POST /config/appsettings/list"] = p.SettingsOf(settings)
+}
+
+func TestDoctorFindsNothing(t *testing.T) {
+	p := newPatient(t)
+	found, rows := p.diagnosed(t, exitOK)
+	require.Len(t, rows, len(doctorRows()))
+	require.Empty(t, found.Cause)
+	for i, one := range doctorRows() {
+		require.Equal(t, one.name, found.Rows[i].Name, "the order is that of dependence")
+		require.Equal(t, ops.RowOK, found.Rows[i].State)
+		require.Empty(t, found.Rows[i].Do)
+	}
+	require.Equal(t, "Storage Blob Data Owner, Azure Service Bus Data Owner, Cosmos DB Built-in Data Contributor, Monitoring Metrics Publisher",
+		rows[rowRoles].Found)
+	require.Equal(t, "all 9, none with an error", rows[rowFunctions].Found)
+	require.Equal(t, exitOK, p.run(t, "doctor", "--app", "func-x"), p.errors)
+	require.Regexp(t, `(?m)^ROW +STATE +FOUND\nsite +ok +func-x, Flex Consumption, custom 1\.0\n`, p.out)
+	require.Equal(t, exitOK, p.run(t, "doctor", "--app", "func-x", "-q"))
+	require.Empty(t, p.out)
+	folders, err := filepath.Glob("../../functions/*/function.json")
+	require.NoError(t, err)
+	require.Len(t, folders, len(theFunctions()))
+	for i, path := range folders {
+		require.Equal(t, theFunctions()[i], filepath.Base(filepath.Dir(path)))
+	}
+}
+
+// Must show: each thing broken once is that row, with its command. A row that could not be looked at is never ok.
+func TestDoctorNamesWhatIsBroken(t *testing.T) {
+	const host = "GET /host/default/properties/status"
+	component := "/subscriptions/34adfa4f-cedf-4dc0-ba29-b6d1a69ab345/resourceGroups/g/providers/Microsoft.Insights/components/appi-x"
+	for name, c := range map[string]struct {
+		change     func(t *testing.T, p *patient)
+		row, state string // state is wrong by default
+		found, do  string
+		cause      string
+	}{
+		"the app is stopped": {
+			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", "Running", "Stopped"); p.refused(host, 503) },
+			row:    rowSite, found: "the app is Stopped", do: "az functionapp start --ids /subscriptions/", cause: rowSite,
+		},
+		"another runtime": {
+			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", "custom", "python") },
+			row:    rowSite, found: "its runtime is python 1.0, not custom", do: "make azure GROUP=g",
+		},
+		"a setting is missing": {
+			change: func(_ *testing.T, p *patient) { p.set(config.LeasePrefix, ""); p.rows[2].State = ops.RowWrong },
+			row:    rowSettings, found: "LEASE_PREFIX: expected a value: the host reads it too", do: "make azure GROUP=g",
+			cause: rowSettings,
+		},
+		"a setting that Flex refuses": {
+			change: func(_ *testing.T, p *patient) { p.set("FUNCTIONS_WORKER_RUNTIME", "custom") },
+			row:    rowSettings, found: "FUNCTIONS_WORKER_RUNTIME: to be taken out", do: "make azure GROUP=g",
+		},
+		"sign-in by hand": {
+			change: func(_ *testing.T, p *patient) { p.set(signInSetting, "true") },
+			row:    rowSettings, found: signInSetting + ": to be taken out", do: "make azure GROUP=g",
+		},
+		"no right to see settings": {
+			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Web/sites/config/list/action"} },
+			row:    rowSettings, state: ops.RowNotLooked, found: "you need the right Microsoft.Web/sites/config/list/action at /sub",
+			do: `az role assignment create --assignee 0b1f6471-1bf0-4dda-aec3-cb9272f09590 --role "Website Contributor" --scope /sub`,
+		},
+		"another identity": {
+			change: func(_ *testing.T, p *patient) { p.set(config.CosmosClientID, "33333333-0000-4000-8000-000000000003") },
+			row:    rowIdentity, do: "make azure GROUP=g",
+			found: "COSMOS_CONNECTION__clientId: of an identity that the app does not have; it has 1",
+		},
+		"no identity": {
+			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", p.Identity(), `"identity": null`) },
+			row:    rowIdentity, found: "SQL_CONNECTION: of an identity", do: "make azure GROUP=g", cause: rowIdentity,
+		},
+		"a role is missing": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.replaced(t, "GET /subscriptions/"+p.ARM.Subscription+"/providers/Microsoft.Authorization/roleAssignments", "b7e6dc6d", "b7e6dc6e")
+				p.replaced(t, host, `"Running"`, `"Error", "errors": ["403 This request is not authorized"]`)
+			},
+			row: rowRoles, found: "the identity lacks Storage Blob Data Owner at stx", cause: rowRoles,
+			do: `az role assignment create --assignee-object-id 22222222-0000-4000-8000-000000000002 --assignee-principal-type ServicePrincipal --role "Storage Blob Data Owner" --scope /subscriptions/34adfa4f-cedf-4dc0-ba29-b6d1a69ab345/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/stx`,
+		},
+		"the role of Cosmos DB is at another database": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.replaced(t, "GET "+p.Deployment.Resources()[2]+"/sqlRoleAssignments", "/dbs/invoices", "/dbs/invoices2")
+			},
+			row: rowRoles, found: "the identity lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x", do: "make azure GROUP=g",
+		},
+		"roles are minutes old": {
+			change: func(_ *testing.T, p *patient) { p.Given = p.began.Add(-3 * time.Minute); p.Others = p.Deployment.Answers() },
+			row:    rowRoles, state: ops.RowNotYet, found: "Storage Blob Data Owner was given 3m",
+		},
+		"no right to see roles": {
+			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Authorization/roleAssignments/read"} },
+			row:    rowRoles, state: ops.RowNotLooked, found: "you need the right Microsoft.Authorization/roleAssignments/read at /sub",
+			do: `az role assignment create --assignee 0b1f6471-1bf0-4dda-aec3-cb9272f09590 --role "Reader" --scope /subscriptions/`,
+		},
+		"an account of others": {
+			change: func(_ *testing.T, p *patient) { p.ARM.Resources = p.ARM.Resources[:2] },
+			row:    rowRoles, state: ops.RowNotLooked,
+			found: "you see no resource in the app's subscription that COSMOS_CONNECTION__accountEndpoint names: the right is Microsoft.DocumentDB/databaseAccounts/read",
+			do:    "az resource list -o table --resource-type Microsoft.DocumentDB/databaseAccounts",
+		},
+		"nothing was published": {
+			change: func(_ *testing.T, p *patient) {
+				p.Others["GET /deployments"] = azuretest.Answer{Version: "2024-11-01", Body: `{"value": []}`}
+				p.Others["GET /functions"] = p.FunctionsOf()
+			},
+			row: rowPackage, found: "nothing was published: 0 deployments", do: "make publish APP=func-x", cause: rowPackage,
+		},
+		"the host has an error": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.replaced(t, host, `"Running"`, `"Error", "errors": ["AI_PROCESS_LOGS: Did not find functions with language [custom]."]`)
+			},
+			row: rowHost, found: "the host is Error: (COSMOS_CONTAINER): Did not find functions with language [custom].",
+			do: "az functionapp restart --ids /subscriptions/",
+		},
+		"the host does not answer": {
+			change: func(_ *testing.T, p *patient) { p.refused(host, 503) },
+			row:    rowHost, found: "the host does not answer", do: "az functionapp restart --ids /subscriptions/",
+		},
+		"the host starts": {
+			change: func(_ *testing.T, p *patient) {
+				p.Published = p.began.Add(-time.Minute)
+				p.Others = p.Deployment.Answers()
+				p.refused(host, 503)
+			},
+			row: rowHost, state: ops.RowNotYet, found: "the host does not answer yet",
+		},
+		"the host's words, and no right to see the values in them": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.Denied = []string{"Microsoft.Web/sites/config/list/action"}
+				p.replaced(t, host, `"Running"`, `"Error", "errors": ["AI_PROCESS_LOGS"]`)
+			},
+			row: rowHost, found: "the host is Error: its words are not shown", do: "az functionapp restart",
+			cause: rowHost,
+		},
+		"a function was left out": {
+			change: func(_ *testing.T, p *patient) { p.Others["GET /functions"] = p.FunctionsOf(theFunctions()[1:]...) },
+			row:    rowFunctions, found: "the host left out BatchDeadLetter: its log says why", do: "make publish APP=func-x",
+		},
+		"functions are not listed yet": {
+			change: func(_ *testing.T, p *patient) {
+				p.Published = p.began.Add(-time.Minute)
+				p.Others = p.Deployment.Answers()
+				p.Others["GET /functions"] = p.FunctionsOf("Health")
+			},
+			row: rowFunctions, state: ops.RowNotYet, found: "not listed yet: BatchDeadLetter, BatchManager",
+		},
+		"a function has an error": {
+			change: func(_ *testing.T, p *patient) {
+				p.Others["GET /hostruntime/admin/functions/CommitResults/status"] = p.ErrorsOf("'%LEASE_PREFIX%' does not resolve to a value.")
+			},
+			row: rowFunctions, found: "CommitResults: '%LEASE_PREFIX%' does not resolve to a value.", do: "make azure GROUP=g",
+		},
+		"a function is disabled": {
+			change: func(_ *testing.T, p *patient) {
+				p.Others["GET /functions"] = p.FunctionsOf(append(theFunctions()[1:], "BatchDeadLetter disabled")...)
+			},
+			row: rowFunctions, found: "BatchDeadLetter is disabled", do: "make azure GROUP=g",
+		},
+		"the errors of functions were not seen": {
+			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Web/sites/hostruntime/functions/read"} },
+			row:    rowFunctions, state: ops.RowNotLooked, found: "all are listed, and their errors were not looked at: you need the right",
+			do: "az role assignment create",
+		},
+		"Health is not ready": {
+			change: func(_ *testing.T, p *patient) {
+				p.healthStatus, p.healthBody = 503, `{"status": "live", "version": "v1", "problems": ["settings: MODE: expected live"]}`
+			},
+			row: rowHealth, found: "not ready, v1: settings: MODE: expected live", do: "sqlwriterctl status --check --app func-x",
+		},
+		"the app wakes": {
+			change: func(_ *testing.T, p *patient) { p.healthStatus, p.healthBody = 503, "Function host is not running." },
+			row:    rowHealth, state: ops.RowNotYet, found: "503 without a report: the host wakes", do: "curl -sS https://",
+		},
+		"another app": {
+			change: func(_ *testing.T, p *patient) { p.healthStatus, p.healthBody = 404, "" },
+			row:    rowHealth, found: "it answers 404", do: "make publish APP=func-x", cause: rowHealth,
+		},
+		"no instance is always ready": {
+			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", "function:CommitResults", "http") },
+			row:    rowAlwaysReady, found: "no instance of CommitResults",
+			do: "az functionapp scale config always-ready set -g g -n func-x --settings function:CommitResults=1",
+		},
+		"a row of the app": {
+			change: func(_ *testing.T, p *patient) {
+				p.rows[1] = ops.DoctorRow{Name: ops.DepCosmos, State: ops.RowWrong, Found: "no time to live", Do: "az cosmosdb"}
+				p.rows[2] = ops.DoctorRow{Name: ops.RowLeases, State: ops.RowWrong, Found: "none"}
+			},
+			row: ops.DepCosmos, found: "no time to live", do: "az cosmosdb", cause: ops.DepCosmos,
+		},
+		"the app does not know the call": {
+			change: func(_ *testing.T, p *patient) { p.rowsStatus, p.rows = http.StatusNotFound, nil },
+			row:    ops.DepSQL, state: ops.RowNotLooked, found: "the app does not know the call", do: "make publish APP=func-x",
+		},
+		"the app says nothing of a row": {
+			change: func(_ *testing.T, p *patient) { p.rows = p.rows[:6] },
+			row:    ops.DepTimer, state: ops.RowNotLooked, found: "the app says nothing of it", do: "make publish APP=func-x",
+		},
+		"no right to ask the app": {
+			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Web/sites/functions/listkeys/action"} },
+			row:    ops.DepSQL, state: ops.RowNotLooked, found: "you need the right Microsoft.Web/sites/functions/listkeys/action",
+			do: "az role assignment create",
+		},
+		"no telemetry": {
+			change: func(_ *testing.T, p *patient) {
+				p.Others["GET "+component+"/providers/Microsoft.Insights/metrics"] = p.Traces(0)
+			},
+			row: rowTelemetry, found: "no trace in the last 15 minutes", do: "az monitor app-insights query --apps /subscriptions/",
+		},
+		"no such app": {
+			change: func(_ *testing.T, p *patient) { p.Sites = nil },
+			row:    rowSite, state: ops.RowNotLooked, found: "no app is named func-x in the subscription 34adfa4f", do: "az account list -o table",
+		},
+		"nobody is signed in": {
+			change: func(t *testing.T, _ *patient) {
+				t.Helper()
+				azuretest.Az(t, map[string]string{"cloud show -o json": "ERROR: Please run 'az login'"})
+			},
+			row: rowSite, state: ops.RowNotLooked, found: "az refuses: it is not there, or nobody is signed in", do: "az login",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPatient(t)
+			c.change(t, p)
+			state, code := cmp.Or(c.state, ops.RowWrong), exitFailed
+			if state != ops.RowWrong && c.row != rowHost {
+				code = exitAttention
+			}
+			if c.state == ops.RowNotYet {
+				code = exitAttention
+			}
+			found, rows := p.diagnosed(t, code)
+			require.Equal(t, state, rows[c.row].State, "%+v", found)
+			require.Contains(t, rows[c.row].Found, c.found)
+			require.Contains(t, rows[c.row].Do, c.do)
+			require.Equal(t, c.cause, found.Cause)
+			require.NotContains(t, rows[c.row].Do, "\n", "one command")
+			if c.cause != "" {
+				require.Contains(t, p.errors, "hint: "+c.cause+": `"+rows[c.cause].Do, "the command of the cause")
+			}
+			for _, row := range found.Rows[:indexOf(found, c.row)] {
+				require.NotEqual(t, ops.RowWrong, row.State, "%s comes before", row.Name)
+			}
+		})
+	}
+}
+
+func indexOf(f diagnosis, name string) int {
+	for i, row := range f.Rows {
+		if row.Name == name {
+			return i
+		}
+	}
+	return 0
+}
+
+// Must show: everything is wrong at once, and one run names it all.
+func TestDoctorNamesEverythingInOneRun(t *testing.T) {
+	p := newPatient(t)
+	p.replaced(t, "GET ", "Running", "Stopped")
+	p.replaced(t, "GET ", "function:CommitResults", "http")
+	p.set(config.CosmosClientID, "nobody")
+	p.Others["GET /subscriptions/"+p.ARM.Subscription+"/providers/Microsoft.Authorization/roleAssignments"] = p.Roles()
+	p.Others["GET /deployments"] = azuretest.Answer{Version: "2024-11-01", Body: `{"value": []}`}
+	p.Others["GET /functions"] = p.FunctionsOf()
+	p.refused("GET /host/default/properties/status", 503)
+	p.healthStatus, p.healthBody = 403, ""
+	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x"))
+	require.Contains(t, p.errors, "error: wrong: site, identity, roles, package, host, functions, health, always_ready; "+
+		"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer\nhint: site: `az functionapp start --ids ")
+	require.Contains(t, p.out, "\ncause: site\nsite: az functionapp start")
+	require.Zero(t, p.asked, "an app that does not answer Health is not asked")
+	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "-q"))
+	require.True(t, strings.HasPrefix(p.out, "site\nidentity\nroles\n"), p.out)
+}
+
+// Must show: no value of a setting, no word of az or of the Resource Manager that could have one, is in any output.
+func TestDoctorPrintsNoValue(t *testing.T) {
+	breaks := map[string]func(t *testing.T, p *patient){
+		"all are there": func(*testing.T, *patient) {},
+		"everything refuses": func(_ *testing.T, p *patient) {
+			for call := range p.Others {
+				if call != "GET " && call != "POST /config/appsettings/list" {
+					p.refused(call, http.StatusConflict)
+				}
+			}
+		},
+		"the settings refuse": func(_ *testing.T, p *patient) { p.refused("POST /config/appsettings/list", http.StatusConflict) },
+		"the site refuses":    func(_ *testing.T, p *patient) { p.refused("GET ", http.StatusConflict) },
+		"the app refuses": func(_ *testing.T, p *patient) {
+			p.rowsStatus = http.StatusInternalServerError
+		},
+		"az refuses": func(t *testing.T, _ *patient) {
+			t.Helper()
+			azuretest.Az(t, map[string]string{"cloud show -o json": "ERROR: marked-of-az"})
+		},
+		"az gives no token for the app": func(t *testing.T, p *patient) {
+			t.Helper()
+			p.Sites[0].SignIn = signInOn
+			answers := p.ARM.Answers(nil)
+			answers["account get-access-token -o json --resource api://c1"] = "ERROR: marked-of-az"
+			azuretest.Az(t, answers)
+		},
+	}
+	for name, change := range breaks {
+		t.Run(name, func(t *testing.T) {
+			p := newPatient(t)
+			p.Secret = " marked-of-the-service"
+			marked := map[string]string{}
+			for name := range p.Settings() {
+				marked[name] = "marked-" + name
+			}
+			marked["SQL_CONNECTION"] = "sqlserver://u:marked-password@marked-host?database=marked-db&fedauth=x&user+id=marked-client"
+			marked["COSMOS_CONNECTION__accountEndpoint"] = "https://marked-account.documents.azure.com/"
+			marked["COSMOS_CONNECTION"] = "AccountEndpoint=https://marked/;AccountKey=marked-key=="
+			p.Others["POST /config/appsettings/list"] = p.SettingsOf(marked)
+			all := strings.Join([]string{marked["SQL_CONNECTION"], marked["COSMOS_CONNECTION"], "marked-key==", "marked-password@marked-host", marked["SYS_NAME"]}, " ")
+			p.replaced(t, "GET /host/default/properties/status", `"Running"`, `"Error", "errors": ["`+all+`"]`)
+			p.Others["GET /hostruntime/admin/functions/Ops/status"] = p.ErrorsOf(all)
+			p.healthStatus, p.healthBody = 503, `{"status": "live", "version": "v1", "problems": ["`+all+`"]}`
+			p.rows[0].Found = all
+			change(t, p)
+			for _, how := range [][]string{{"-o", "json"}, {"--verbose"}, {"-q"}} {
+				code := p.run(t, append([]string{"doctor", "--app", "func-x"}, how...)...)
+				require.NotEqual(t, exitOK, code)
+				require.NotContains(t, p.out+p.errors, "marked")
+				require.NotContains(t, p.out+p.errors, "key-marker")
+			}
+			require.NoFileExists(t, filepath.Join(p.dir, stackfile.Dir))
+			left, err := os.ReadDir(p.dir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// --wait looks again while something is not yet there, and not at what is wrong for another reason.
+func TestDoctorWaits(t *testing.T) {
+	p := newPatient(t)
+	p.Published = p.began.Add(-time.Minute)
+	p.Others = p.Deployment.Answers()
+	p.Others["GET /functions"] = p.FunctionsOf("Health")
+	waits := 0
+	clock := p.began
+	p.bench.now = func() time.Time { return clock }
+	p.wait = func(_ context.Context, d time.Duration) error {
+		waits++
+		clock = clock.Add(d)
+		if waits == 3 {
+			p.Others["GET /functions"] = p.FunctionsOf(theFunctions()...)
+		}
+		return nil
+	}
+	require.Equal(t, exitOK, p.run(t, "doctor", "--app", "func-x", "--wait", "5m"), p.errors)
+	require.Equal(t, 3, waits)
+	require.Contains(t, p.errors, "not yet: functions\n")
+
+	p.Others["GET /functions"] = p.FunctionsOf("Health")
+	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "--wait", "5m"), "in time it is wrong")
+	require.Less(t, waits, 20, "what is wrong is not waited for")
+	p.Published = clock
+	p.Others = p.Deployment.Answers()
+	p.Others["GET /functions"] = p.FunctionsOf("Health")
+	require.Equal(t, exitAttention, p.run(t, "doctor", "--app", "func-x", "--wait", "1m"), p.errors)
+	require.Equal(t, exitAttention, p.run(t, "doctor", "--app", "func-x"), "without --wait it looks once")
+}
+
+// Without the name of an app in Azure there is what the app itself says: of the local stack all that there is, of another
+// address not what only Azure knows.
+func TestDoctorOfAnAddress(t *testing.T) {
+	p := newPatient(t)
+	p.env["SQLWRITER_KEY"] = "key-marker"
+	_, rows := p.diagnosed(t, exitAttention, "--app", "https://"+p.Host)
+	require.Equal(t, ops.DoctorRow{
+		Name: rowSite, State: ops.RowNotLooked, Found: "an app in Azure is looked at by its name", Do: "sqlwriterctl doctor --app NAME",
+	}, rows[rowSite])
+	require.Equal(t, ops.RowOK, rows[ops.DepSQL].State)
+	local := httptest.NewServer(http.HandlerFunc(p.serve))
+	t.Cleanup(local.Close)
+	p.runningStack(t, stackfile.Stack{Functions: local.URL, FunctionKey: "key-marker"})
+	found, _ := p.diagnosed(t, exitOK, "--utc")
+	require.Len(t, found.Rows, 8)
+	require.Equal(t, exitUsage, newBench(t).run(t, "doctor"))
+}
