@@ -97,7 +97,8 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	if err := a.emit(found, idsOf(found.notOK(), nameOf), func() error { return printDiagnosis(a, found) }); err != nil {
+	names := idsOf(found.notOK(), func(row ops.DoctorRow) string { return row.Name })
+	if err := a.emit(found, names, func() error { return printDiagnosis(a, found) }); err != nil {
 		return err
 	}
 	return found.err()
@@ -116,8 +117,6 @@ func (f diagnosis) in(state string) (names []string) {
 func (f diagnosis) notOK() []ops.DoctorRow {
 	return slices.DeleteFunc(slices.Clone(f.Rows), func(row ops.DoctorRow) bool { return row.State == ops.RowOK })
 }
-
-func nameOf(row ops.DoctorRow) string { return row.Name }
 
 // err says what is not ok: what is wrong is a failure, and the rest is for a person to look at.
 func (f diagnosis) err() error {
@@ -331,10 +330,18 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 		return all(d.unasked(err))
 	}
 	for _, one := range answer.Rows {
-		one.Found = d.hide(one.Found)
+		one.Found, one.Do = d.hide(one.Found), d.filled(one.Do)
 		rows[one.Name] = one
 	}
-	return all(row(ops.RowNotLooked, d.again("make publish APP=%s"), "the app says nothing of it: it is of another build"))
+	return all(row(ops.RowNotLooked, d.again(publish), "the app says nothing of it: it is of another build"))
+}
+
+// filled puts the app and its resource group into a command of the app, which knows neither.
+func (d *doctor) filled(command string) string {
+	if d.s == nil {
+		return command
+	}
+	return strings.NewReplacer("-g GROUP -n APP", "-g "+group(d.s.ID)+" -n "+d.s.Name).Replace(command)
 }
 
 // unasked is the row of what the app did not tell. The words of the app's sign-in are those of az, and are left out.
@@ -350,8 +357,10 @@ func (d *doctor) unasked(err error) ops.DoctorRow {
 		what, _ := d.a.describe(err)
 		return row(ops.RowNotLooked, d.again("sqlwriterctl status --app %s"), "%s", d.hide(what))
 	}
-	return row(ops.RowNotLooked, d.again("make publish APP=%s"), "the app does not know the call: it is of another build")
+	return row(ops.RowNotLooked, d.again(publish), "the app does not know the call: it is of another build")
 }
+
+const publish = "make publish APP=%s"
 
 // again is a command with the app's name; empty where no app in Azure is named.
 func (d *doctor) again(format string) string {

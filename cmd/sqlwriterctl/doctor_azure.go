@@ -84,9 +84,14 @@ type judged struct {
 
 // refusedSettings are those that Flex Consumption refuses.
 var refusedSettings = regexp.MustCompile(
-	`^(FUNCTIONS_WORKER_RUNTIME|FUNCTIONS_EXTENSION_VERSION|WEBSITE_RUN_FROM_PACKAGE|WEBSITE_CONTENT\w+|WEBSITE_TIME_ZONE|SCM_DO_BUILD\w+)$`)
+	`^(FUNCTIONS_(WORKER_RUNTIME|EXTENSION_VERSION)|WEBSITE_(RUN_FROM_PACKAGE|CONTENT\w+|TIME_ZONE)|SCM_DO_BUILD\w+)$`)
 
-const signInSetting = "WEBSITE_AUTH_ENABLED"
+// Settings of the host and the platform.
+const (
+	signInSetting     = "WEBSITE_AUTH_ENABLED"
+	telemetry         = "APPLICATIONINSIGHTS_CONNECTION_STRING"
+	telemetryIdentity = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING"
+)
 
 // judge reads the settings of the app. Their values stay here.
 func (d *doctor) judge(ctx context.Context) (j judged) {
@@ -145,8 +150,8 @@ func (j *judged) connections(values map[string]string) {
 	j.storage = label(cmp.Or(values["AzureWebJobsStorage__accountName"], values["AzureWebJobsStorage__blobServiceUri"]))
 	j.namespace = label(values[config.ServiceBusNamespace])
 	j.account, j.database = label(values[config.CosmosEndpoint]), config.Secret(values[config.CosmosDatabase])
-	j.telemetryByIdentity = values["APPLICATIONINSIGHTS_AUTHENTICATION_STRING"] != ""
-	j.instrumentation = config.Secret(part(values["APPLICATIONINSIGHTS_CONNECTION_STRING"], "InstrumentationKey"))
+	j.telemetryByIdentity = values[telemetryIdentity] != ""
+	j.instrumentation = config.Secret(part(values[telemetry], "InstrumentationKey"))
 }
 
 // part is a part of a connection string.
@@ -161,9 +166,7 @@ func part(text, name string) string {
 
 // identity compares the client ids of the settings with the identities of the app.
 func (d *doctor) identity(values map[string]string, j *judged) ops.DoctorRow {
-	clients := map[string]string{
-		"APPLICATIONINSIGHTS_AUTHENTICATION_STRING": part(values["APPLICATIONINSIGHTS_AUTHENTICATION_STRING"], "ClientId"),
-	}
+	clients := map[string]string{telemetryIdentity: part(values[telemetryIdentity], "ClientId")}
 	for _, name := range []string{
 		"AzureWebJobsStorage__clientId", config.CosmosClientID, config.ServiceBusClientID, config.BlobClientID,
 	} {
@@ -209,8 +212,8 @@ func hiding(values map[string]string) func(string) string {
 	for name, value := range values {
 		_, rest, _ := strings.Cut(value, "://")
 		for _, separators := range []string{"", ";&?", ";&?@/:,"} {
-			pieces := strings.FieldsFunc(cmp.Or(rest, value), func(r rune) bool { return strings.ContainsRune(separators, r) })
-			for _, piece := range append(pieces, value) {
+			separates := func(r rune) bool { return strings.ContainsRune(separators, r) }
+			for _, piece := range append(strings.FieldsFunc(cmp.Or(rest, value), separates), value) {
 				_, after, _ := strings.Cut(piece, "=")
 				plain, _ := url.QueryUnescape(after)
 				for _, text := range []string{piece, after, plain} {
@@ -271,7 +274,10 @@ func (d *doctor) roles(ctx context.Context) ops.DoctorRow {
 		return row(ops.RowNotLooked, "", "there is no identity to look for")
 	}
 	wanted := []role{
-		{"Storage Blob Data Owner", "b7e6dc6d-f1e8-4753-8033-0f276bb0955b", "Microsoft.Storage/storageAccounts", "AzureWebJobsStorage", j.storage},
+		{
+			"Storage Blob Data Owner", "b7e6dc6d-f1e8-4753-8033-0f276bb0955b", "Microsoft.Storage/storageAccounts",
+			"AzureWebJobsStorage", j.storage,
+		},
 		{
 			"Azure Service Bus Data Owner", "090c5cfd-751d-490a-894a-3ce6f1109419", "Microsoft.ServiceBus/namespaces",
 			config.ServiceBusNamespace, j.namespace,
@@ -280,8 +286,8 @@ func (d *doctor) roles(ctx context.Context) ops.DoctorRow {
 	}
 	if j.telemetryByIdentity {
 		wanted = append(wanted, role{
-			"Monitoring Metrics Publisher", "3913510d-42f4-4e42-8a64-420c390055eb", "Microsoft.Insights/components",
-			"APPLICATIONINSIGHTS_CONNECTION_STRING", j.instrumentation,
+			"Monitoring Metrics Publisher", "3913510d-42f4-4e42-8a64-420c390055eb", components,
+			telemetry, j.instrumentation,
 		})
 	}
 	var given assignments
@@ -382,7 +388,7 @@ func (d *doctor) cosmosRole(ctx context.Context, account string, j judged) ops.D
 
 // resource finds the id of a resource by its name; without one it returns the row that says so.
 func (d *doctor) resource(ctx context.Context, r role) (id string, unseen ops.DoctorRow) {
-	if r.kind == "Microsoft.Insights/components" {
+	if r.kind == components {
 		c := d.component()
 		return c.id, c.row
 	}
@@ -393,11 +399,12 @@ func (d *doctor) resource(ctx context.Context, r role) (id string, unseen ops.Do
 	case err != nil:
 		return "", d.unlooked(err)
 	case len(ids) == 0:
-		return "", row(ops.RowNotLooked, "az resource list -o table --resource-type "+r.kind,
-			"you see no resource in the app's subscription that %s names: the right is %s/read", r.setting, r.kind)
+		return "", unnamed(r.kind, r.setting)
 	}
 	return ids[0], unseen
 }
+
+const components = "Microsoft.Insights/components"
 
 // component is the resource of Application Insights; row says why there is none.
 type component struct {
@@ -411,7 +418,7 @@ func (d *doctor) findComponent(ctx context.Context) component {
 	case !j.looked:
 		return component{row: row(ops.RowNotLooked, "", "the settings were not seen")}
 	case j.instrumentation == "":
-		return component{row: row(ops.RowWrong, d.made(), "APPLICATIONINSIGHTS_CONNECTION_STRING has no InstrumentationKey")}
+		return component{row: row(ops.RowWrong, d.made(), "%s has no InstrumentationKey", telemetry)}
 	}
 	var of struct {
 		Value []struct {
@@ -419,8 +426,9 @@ func (d *doctor) findComponent(ctx context.Context) component {
 			Properties struct{ InstrumentationKey string }
 		}
 	}
-	if unseen, err := d.look(ctx, http.MethodGet, "/subscriptions/"+d.subscription(),
-		"/providers/Microsoft.Insights/components?api-version=2020-02-02", "Microsoft.Insights/components/read", &of); err != nil {
+	unseen, err := d.look(ctx, http.MethodGet, "/subscriptions/"+d.subscription(),
+		"/providers/"+components+"?api-version=2020-02-02", components+"/read", &of)
+	if err != nil {
 		return component{row: unseen}
 	}
 	for _, one := range of.Value {
@@ -428,8 +436,13 @@ func (d *doctor) findComponent(ctx context.Context) component {
 			return component{id: one.ID}
 		}
 	}
-	return component{row: row(ops.RowNotLooked, "az resource list -o table --resource-type Microsoft.Insights/components",
-		"you see no component in the app's subscription that APPLICATIONINSIGHTS_CONNECTION_STRING names: the right is Microsoft.Insights/components/read")}
+	return component{row: unnamed(components, telemetry)}
+}
+
+// unnamed is the row where a person sees no resource that a setting names.
+func unnamed(kind, setting string) ops.DoctorRow {
+	return row(ops.RowNotLooked, "az resource list -o table --resource-type "+kind,
+		"you see no resource in the app's subscription that %s names: the right is %s/read", setting, kind)
 }
 
 // publishedAt is when the package was published.
@@ -451,19 +464,20 @@ func (d *doctor) packaged(ctx context.Context) (p publishedAt) {
 			}
 		}
 	}
-	unseen, err := d.look(ctx, http.MethodGet, d.s.ID, "/deployments"+webVersion, "Microsoft.Web/sites/deployments/read", &of)
+	unseen, err := d.look(ctx, http.MethodGet, d.s.ID, "/deployments"+webVersion,
+		"Microsoft.Web/sites/deployments/read", &of)
 	if err != nil {
 		return publishedAt{row: unseen}
 	}
 	const succeeded = 4 // of Kudu
-	publish := "make publish APP=" + d.s.Name
 	for _, one := range of.Value {
 		if one.Properties.Status == succeeded && one.Properties.EndTime.After(p.at) {
 			p.at = one.Properties.EndTime
 		}
 	}
 	if p.at.IsZero() {
-		p.row = row(ops.RowWrong, publish, "nothing was published: %d deployments, none of which succeeded", len(of.Value))
+		p.row = row(ops.RowWrong, d.again(publish), "nothing was published: %d deployments, none that succeeded",
+			len(of.Value))
 	} else {
 		p.row = row(ops.RowOK, "", "published %s", d.a.time(p.at))
 	}
@@ -481,8 +495,8 @@ func (d *doctor) host(ctx context.Context) ops.DoctorRow {
 	unseen, err := d.look(ctx, http.MethodGet, d.s.ID, "/host/default/properties/status?api-version=2025-05-01",
 		"Microsoft.Web/sites/host/properties/read", &of)
 	var refused *refusedError
-	silent := errors.Is(err, context.DeadlineExceeded) ||
-		(errors.As(err, &refused) && (refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusRequestTimeout))
+	silent := errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &refused) &&
+		(refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusRequestTimeout))
 	restart := "az functionapp restart --ids " + d.s.ID
 	said := of.Properties
 	switch {
@@ -510,8 +524,8 @@ func theFunctions() []string {
 	}
 }
 
-// functions compares the host's list with ours. The host leaves out a function that it cannot load, and goes on with the
-// others (docs/facts.md F35); one with a missing setting is on the list, with an error (F107).
+// functions compares the host's list with ours. The host leaves out a function that it cannot load, and goes on with
+// the others (docs/facts.md F35); one with a missing setting is on the list, with an error (F107).
 func (d *doctor) functions(ctx context.Context) ops.DoctorRow {
 	var of struct {
 		Value []struct {
@@ -519,7 +533,8 @@ func (d *doctor) functions(ctx context.Context) ops.DoctorRow {
 			Properties struct{ IsDisabled bool }
 		}
 	}
-	if unseen, err := d.look(ctx, http.MethodGet, d.s.ID, "/functions"+webVersion, "Microsoft.Web/sites/functions/read", &of); err != nil {
+	unseen, err := d.look(ctx, http.MethodGet, d.s.ID, "/functions"+webVersion, "Microsoft.Web/sites/functions/read", &of)
+	if err != nil {
 		return unseen
 	}
 	var wrong []string
@@ -531,12 +546,11 @@ func (d *doctor) functions(ctx context.Context) ops.DoctorRow {
 			wrong = append(wrong, name+" is disabled")
 		}
 	}
-	publish := "make publish APP=" + d.s.Name
 	switch {
 	case len(missing) > 0 && d.young(functionsWithin):
 		return row(ops.RowNotYet, "", "not listed yet: %s", strings.Join(missing, ", "))
 	case len(missing) > 0:
-		return row(ops.RowWrong, publish, "the host left out %s: its log says why (event 402 of Host.Startup)",
+		return row(ops.RowWrong, d.again(publish), "the host left out %s: its log says why (event 402 of Host.Startup)",
 			strings.Join(missing, ", "))
 	}
 	said, unseen := d.functionErrors(ctx)
@@ -558,8 +572,8 @@ func (d *doctor) functionErrors(ctx context.Context) (wrong []string, unseen ops
 	for _, name := range theFunctions() {
 		all.Go(func() {
 			var of struct{ Errors []string }
-			r, err := d.look(ctx, http.MethodGet, d.s.ID, "/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01",
-				"Microsoft.Web/sites/hostruntime/functions/read", &of)
+			below := "/hostruntime/admin/functions/" + name + "/status?api-version=2022-03-01"
+			r, err := d.look(ctx, http.MethodGet, d.s.ID, below, "Microsoft.Web/sites/hostruntime/functions/read", &of)
 			lock.Lock()
 			defer lock.Unlock()
 			if err != nil {
@@ -609,10 +623,10 @@ func (d *doctor) health(ctx context.Context) ops.DoctorRow {
 		return row(ops.RowWrong, cmp.Or(d.again("sqlwriterctl status --check --app %s"), "sqlwriterctl status --check"),
 			"%s, %s: %s", liveNotReady, of.Version, d.hide(strings.Join(of.Problems, "; ")))
 	case response.StatusCode >= http.StatusInternalServerError:
-		return row(ops.RowNotYet, "curl -sS "+address, "%d without a report: the host wakes, or does not start the handler",
+		return row(ops.RowNotYet, "curl -sS "+address, "%d without a report: it wakes, or starts no handler",
 			response.StatusCode)
 	}
-	return row(ops.RowWrong, cmp.Or(d.again("make publish APP=%s"), "curl -sS "+address), "it answers %d",
+	return row(ops.RowWrong, cmp.Or(d.again(publish), "curl -sS "+address), "it answers %d",
 		response.StatusCode)
 }
 
@@ -629,8 +643,8 @@ func (d *doctor) alwaysReady() ops.DoctorRow {
 				scale.MaximumInstanceCount, scale.InstanceMemoryMB)
 		}
 	}
-	return row(ops.RowWrong, fmt.Sprintf(
-		"az functionapp scale config always-ready set -g %s -n %s --settings function:CommitResults=1", group(d.s.ID), d.s.Name),
+	set := "az functionapp scale config always-ready set -g %s -n %s --settings function:CommitResults=1"
+	return row(ops.RowWrong, fmt.Sprintf(set, group(d.s.ID), d.s.Name),
 		"no instance of CommitResults: with an identity the plan may not wake it")
 }
 
@@ -648,10 +662,10 @@ func (d *doctor) telemetry(ctx context.Context) ops.DoctorRow {
 		}
 	}
 	query := url.Values{
-		"metricnames": {"traces/count"}, "aggregation": {"count"}, "interval": {"PT15M"},
+		"api-version": {"2018-01-01"}, "metricnames": {"traces/count"}, "aggregation": {"count"}, "interval": {"PT15M"},
 		"timespan": {now.Add(-within).Format(time.RFC3339) + "/" + now.Format(time.RFC3339)},
 	}
-	if unseen, err := d.look(ctx, http.MethodGet, c.id, "/providers/Microsoft.Insights/metrics?api-version=2018-01-01&"+query.Encode(),
+	if unseen, err := d.look(ctx, http.MethodGet, c.id, "/providers/Microsoft.Insights/metrics?"+query.Encode(),
 		"Microsoft.Insights/metrics/read", &of); err != nil {
 		return unseen
 	}

@@ -147,6 +147,21 @@ func TestDoctorFindsNothing(t *testing.T) {
 func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	const host = "GET /host/default/properties/status"
 	component := "/subscriptions/34adfa4f-cedf-4dc0-ba29-b6d1a69ab345/resourceGroups/g/providers/Microsoft.Insights/components/appi-x"
+	without := func(right string) func(*testing.T, *patient) {
+		return func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft." + right} }
+	}
+	setTo := func(name, value string) func(*testing.T, *patient) {
+		return func(_ *testing.T, p *patient) { p.set(name, value) }
+	}
+	siteWith := func(before, after string) func(*testing.T, *patient) {
+		return func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", before, after) }
+	}
+	answers := func(status int, body string) func(*testing.T, *patient) {
+		return func(_ *testing.T, p *patient) { p.healthStatus, p.healthBody = status, body }
+	}
+	listed := func(names ...string) func(*testing.T, *patient) {
+		return func(_ *testing.T, p *patient) { p.Others["GET /functions"] = p.FunctionsOf(names...) }
+	}
 	for name, c := range map[string]struct {
 		change     func(t *testing.T, p *patient)
 		row, state string // state is wrong by default
@@ -154,11 +169,16 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		cause      string
 	}{
 		"the app is stopped": {
-			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", "Running", "Stopped"); p.refused(host, 503) },
-			row:    rowSite, found: "the app is Stopped", do: "az functionapp start --ids /subscriptions/", cause: rowSite,
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				siteWith("Running", "Stopped")(t, p)
+				p.refused(host, 503)
+			},
+			row: rowSite, found: "the app is Stopped", do: "az functionapp start --ids /subscriptions/",
+			cause: rowSite,
 		},
 		"another runtime": {
-			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", "custom", "python") },
+			change: siteWith("custom", "python"),
 			row:    rowSite, found: "its runtime is python 1.0, not custom", do: "make azure GROUP=g",
 		},
 		"a setting is missing": {
@@ -167,20 +187,20 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			cause: rowSettings,
 		},
 		"a setting that Flex refuses": {
-			change: func(_ *testing.T, p *patient) { p.set("FUNCTIONS_WORKER_RUNTIME", "custom") },
+			change: setTo("FUNCTIONS_WORKER_RUNTIME", "custom"),
 			row:    rowSettings, found: "FUNCTIONS_WORKER_RUNTIME: to be taken out", do: "make azure GROUP=g",
 		},
 		"sign-in by hand": {
-			change: func(_ *testing.T, p *patient) { p.set(signInSetting, "true") },
+			change: setTo(signInSetting, "true"),
 			row:    rowSettings, found: signInSetting + ": to be taken out", do: "make azure GROUP=g",
 		},
 		"no right to see settings": {
-			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Web/sites/config/list/action"} },
+			change: without("Web/sites/config/list/action"),
 			row:    rowSettings, state: ops.RowNotLooked, found: "you need the right Microsoft.Web/sites/config/list/action at /sub",
 			do: `az role assignment create --assignee 0b1f6471-1bf0-4dda-aec3-cb9272f09590 --role "Website Contributor" --scope /sub`,
 		},
 		"another identity": {
-			change: func(_ *testing.T, p *patient) { p.set(config.CosmosClientID, "33333333-0000-4000-8000-000000000003") },
+			change: setTo(config.CosmosClientID, "33333333-0000-4000-8000-000000000003"),
 			row:    rowIdentity, do: "make azure GROUP=g",
 			found: "COSMOS_CONNECTION__clientId: of an identity that the app does not have; it has 1",
 		},
@@ -200,16 +220,20 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"the role of Cosmos DB is at another database": {
 			change: func(t *testing.T, p *patient) {
 				t.Helper()
-				p.replaced(t, "GET "+p.Deployment.Resources()[2]+"/sqlRoleAssignments", "/dbs/invoices", "/dbs/invoices2")
+				account := p.Deployment.Resources()[2]
+				p.replaced(t, "GET "+account+"/sqlRoleAssignments", "/dbs/invoices", "/dbs/invoices2")
 			},
 			row: rowRoles, found: "the identity lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x", do: "make azure GROUP=g",
 		},
 		"roles are minutes old": {
-			change: func(_ *testing.T, p *patient) { p.Given = p.began.Add(-3 * time.Minute); p.Others = p.Deployment.Answers() },
-			row:    rowRoles, state: ops.RowNotYet, found: "Storage Blob Data Owner was given 3m",
+			change: func(_ *testing.T, p *patient) {
+				p.Given = p.began.Add(-3 * time.Minute)
+				p.Others = p.Deployment.Answers()
+			},
+			row: rowRoles, state: ops.RowNotYet, found: "Storage Blob Data Owner was given 3m",
 		},
 		"no right to see roles": {
-			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Authorization/roleAssignments/read"} },
+			change: without("Authorization/roleAssignments/read"),
 			row:    rowRoles, state: ops.RowNotLooked, found: "you need the right Microsoft.Authorization/roleAssignments/read at /sub",
 			do: `az role assignment create --assignee 0b1f6471-1bf0-4dda-aec3-cb9272f09590 --role "Reader" --scope /subscriptions/`,
 		},
@@ -224,7 +248,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Others["GET /deployments"] = azuretest.Answer{Version: "2024-11-01", Body: `{"value": []}`}
 				p.Others["GET /functions"] = p.FunctionsOf()
 			},
-			row: rowPackage, found: "nothing was published: 0 deployments", do: "make publish APP=func-x", cause: rowPackage,
+			row: rowPackage, found: "nothing was published: 0 deployments", do: "make publish APP=func-x",
+			cause: rowPackage,
 		},
 		"the host has an error": {
 			change: func(t *testing.T, p *patient) {
@@ -256,7 +281,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			cause: rowHost,
 		},
 		"a function was left out": {
-			change: func(_ *testing.T, p *patient) { p.Others["GET /functions"] = p.FunctionsOf(theFunctions()[1:]...) },
+			change: listed(theFunctions()[1:]...),
 			row:    rowFunctions, found: "the host left out BatchDeadLetter: its log says why", do: "make publish APP=func-x",
 		},
 		"functions are not listed yet": {
@@ -274,52 +299,52 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			row: rowFunctions, found: "CommitResults: '%LEASE_PREFIX%' does not resolve to a value.", do: "make azure GROUP=g",
 		},
 		"a function is disabled": {
-			change: func(_ *testing.T, p *patient) {
-				p.Others["GET /functions"] = p.FunctionsOf(append(theFunctions()[1:], "BatchDeadLetter disabled")...)
-			},
-			row: rowFunctions, found: "BatchDeadLetter is disabled", do: "make azure GROUP=g",
+			change: listed(append(theFunctions()[1:], "BatchDeadLetter disabled")...),
+			row:    rowFunctions, found: "BatchDeadLetter is disabled", do: "make azure GROUP=g",
 		},
 		"the errors of functions were not seen": {
-			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Web/sites/hostruntime/functions/read"} },
+			change: without("Web/sites/hostruntime/functions/read"),
 			row:    rowFunctions, state: ops.RowNotLooked, found: "all are listed, and their errors were not looked at: you need the right",
 			do: "az role assignment create",
 		},
 		"Health is not ready": {
-			change: func(_ *testing.T, p *patient) {
-				p.healthStatus, p.healthBody = 503, `{"status": "live", "version": "v1", "problems": ["settings: MODE: expected live"]}`
-			},
-			row: rowHealth, found: "not ready, v1: settings: MODE: expected live", do: "sqlwriterctl status --check --app func-x",
+			change: answers(503, `{"status": "live", "version": "v1", "problems": ["settings: MODE: expected live"]}`),
+			row:    rowHealth, found: "not ready, v1: settings: MODE: expected live",
+			do: "sqlwriterctl status --check --app func-x",
 		},
 		"the app wakes": {
-			change: func(_ *testing.T, p *patient) { p.healthStatus, p.healthBody = 503, "Function host is not running." },
-			row:    rowHealth, state: ops.RowNotYet, found: "503 without a report: the host wakes", do: "curl -sS https://",
+			change: answers(503, "Function host is not running."),
+			row:    rowHealth, state: ops.RowNotYet, found: "503 without a report: it wakes", do: "curl -sS https://",
 		},
 		"another app": {
-			change: func(_ *testing.T, p *patient) { p.healthStatus, p.healthBody = 404, "" },
+			change: answers(404, ""),
 			row:    rowHealth, found: "it answers 404", do: "make publish APP=func-x", cause: rowHealth,
 		},
 		"no instance is always ready": {
-			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", "function:CommitResults", "http") },
+			change: siteWith("function:CommitResults", "http"),
 			row:    rowAlwaysReady, found: "no instance of CommitResults",
 			do: "az functionapp scale config always-ready set -g g -n func-x --settings function:CommitResults=1",
 		},
 		"a row of the app": {
 			change: func(_ *testing.T, p *patient) {
-				p.rows[1] = ops.DoctorRow{Name: ops.DepCosmos, State: ops.RowWrong, Found: "no time to live", Do: "az cosmosdb"}
+				const restart = "az functionapp restart -g GROUP -n APP"
+				p.rows[1] = ops.DoctorRow{Name: ops.DepCosmos, State: ops.RowWrong, Found: "stale", Do: restart}
 				p.rows[2] = ops.DoctorRow{Name: ops.RowLeases, State: ops.RowWrong, Found: "none"}
 			},
-			row: ops.DepCosmos, found: "no time to live", do: "az cosmosdb", cause: ops.DepCosmos,
+			row: ops.DepCosmos, found: "stale", do: "az functionapp restart -g g -n func-x", cause: ops.DepCosmos,
 		},
 		"the app does not know the call": {
 			change: func(_ *testing.T, p *patient) { p.rowsStatus, p.rows = http.StatusNotFound, nil },
-			row:    ops.DepSQL, state: ops.RowNotLooked, found: "the app does not know the call", do: "make publish APP=func-x",
+			row:    ops.DepSQL, state: ops.RowNotLooked, found: "the app does not know the call",
+			do: "make publish APP=func-x",
 		},
 		"the app says nothing of a row": {
 			change: func(_ *testing.T, p *patient) { p.rows = p.rows[:6] },
-			row:    ops.DepTimer, state: ops.RowNotLooked, found: "the app says nothing of it", do: "make publish APP=func-x",
+			row:    ops.DepTimer, state: ops.RowNotLooked, found: "the app says nothing of it",
+			do: "make publish APP=func-x",
 		},
 		"no right to ask the app": {
-			change: func(_ *testing.T, p *patient) { p.Denied = []string{"Microsoft.Web/sites/functions/listkeys/action"} },
+			change: without("Web/sites/functions/listkeys/action"),
 			row:    ops.DepSQL, state: ops.RowNotLooked, found: "you need the right Microsoft.Web/sites/functions/listkeys/action",
 			do: "az role assignment create",
 		},
@@ -407,8 +432,10 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 				}
 			}
 		},
-		"the settings refuse": func(_ *testing.T, p *patient) { p.refused("POST /config/appsettings/list", http.StatusConflict) },
-		"the site refuses":    func(_ *testing.T, p *patient) { p.refused("GET ", http.StatusConflict) },
+		"the settings refuse": func(_ *testing.T, p *patient) {
+			p.refused("POST /config/appsettings/list", http.StatusConflict)
+		},
+		"the site refuses": func(_ *testing.T, p *patient) { p.refused("GET ", http.StatusConflict) },
 		"the app refuses": func(_ *testing.T, p *patient) {
 			p.rowsStatus = http.StatusInternalServerError
 		},
@@ -436,7 +463,10 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 			marked["COSMOS_CONNECTION__accountEndpoint"] = "https://marked-account.documents.azure.com/"
 			marked["COSMOS_CONNECTION"] = "AccountEndpoint=https://marked/;AccountKey=marked-key=="
 			p.Others["POST /config/appsettings/list"] = p.SettingsOf(marked)
-			all := strings.Join([]string{marked["SQL_CONNECTION"], marked["COSMOS_CONNECTION"], "marked-key==", "marked-password@marked-host", marked["SYS_NAME"]}, " ")
+			all := strings.Join([]string{
+				marked["SQL_CONNECTION"], marked["COSMOS_CONNECTION"], "marked-key==", "marked-password@marked-host",
+				marked["SYS_NAME"],
+			}, " ")
 			p.replaced(t, "GET /host/default/properties/status", `"Running"`, `"Error", "errors": ["`+all+`"]`)
 			p.Others["GET /hostruntime/admin/functions/Ops/status"] = p.ErrorsOf(all)
 			p.healthStatus, p.healthBody = 503, `{"status": "live", "version": "v1", "problems": ["`+all+`"]}`
@@ -464,7 +494,7 @@ func TestDoctorWaits(t *testing.T) {
 	p.Others["GET /functions"] = p.FunctionsOf("Health")
 	waits := 0
 	clock := p.began
-	p.bench.now = func() time.Time { return clock }
+	p.now = func() time.Time { return clock }
 	p.wait = func(_ context.Context, d time.Duration) error {
 		waits++
 		clock = clock.Add(d)
@@ -487,14 +517,15 @@ func TestDoctorWaits(t *testing.T) {
 	require.Equal(t, exitAttention, p.run(t, "doctor", "--app", "func-x"), "without --wait it looks once")
 }
 
-// Without the name of an app in Azure there is what the app itself says: of the local stack all that there is, of another
-// address not what only Azure knows.
+// Without the name of an app in Azure there is what the app itself says: of the local stack all that there is, of
+// another address not what only Azure knows.
 func TestDoctorOfAnAddress(t *testing.T) {
 	p := newPatient(t)
 	p.env["SQLWRITER_KEY"] = "key-marker"
 	_, rows := p.diagnosed(t, exitAttention, "--app", "https://"+p.Host)
 	require.Equal(t, ops.DoctorRow{
-		Name: rowSite, State: ops.RowNotLooked, Found: "an app in Azure is looked at by its name", Do: "sqlwriterctl doctor --app NAME",
+		Name: rowSite, State: ops.RowNotLooked, Found: "an app in Azure is looked at by its name",
+		Do: "sqlwriterctl doctor --app NAME",
 	}, rows[rowSite])
 	require.Equal(t, ops.RowOK, rows[ops.DepSQL].State)
 	local := httptest.NewServer(http.HandlerFunc(p.serve))

@@ -49,8 +49,9 @@ func (d Deployment) Settings() map[string]string {
 			d.Client,
 		"SQL_SCHEMA": "dbo", "SQL_MAX_OPEN": "4",
 		"SERVICEBUS_CONNECTION__fullyQualifiedNamespace": "sb-x.servicebus.windows.net",
-		"SERVICEBUS_CONNECTION__credential":              "managedidentity", "SERVICEBUS_CONNECTION__clientId": d.Client,
-		"RUNS_QUEUE": "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
+		"SERVICEBUS_CONNECTION__credential":              "managedidentity",
+		"SERVICEBUS_CONNECTION__clientId":                d.Client,
+		"RUNS_QUEUE":                                     "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
 		"APPLICATIONINSIGHTS_CONNECTION_STRING":     "InstrumentationKey=" + instrumentationKey,
 		"APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "ClientId=" + d.Client + ";Authorization=AAD",
 	}
@@ -87,8 +88,9 @@ func (d Deployment) Answers() map[string]Answer {
 		"GET ": {Version: webVersion, Right: "Microsoft.Web/sites/read", Body: fmt.Sprintf(
 			`{"id": "%s", "name": "%s", "type": "Microsoft.Web/sites", "location": "East US", %s,
 			"properties": {"state": "Running", "hostNames": ["%s"], "enabled": true, "availabilityState": "Normal",
-			"lastModifiedTimeUtc": "2024-01-09T00:24:54.8", "functionAppConfig": {"deployment": {"storage": {"type": "blobContainer",
-			"value": "https://stx.blob.core.windows.net/package"}}, "runtime": {"name": "custom", "version": "1.0"},
+			"lastModifiedTimeUtc": "2024-01-09T00:24:54.8", "functionAppConfig": {"deployment": {"storage": {
+			"type": "blobContainer", "value": "https://stx.blob.core.windows.net/package"}},
+			"runtime": {"name": "custom", "version": "1.0"},
 			"scaleAndConcurrency": {"alwaysReady": [{"name": "function:CommitResults", "instanceCount": 1}],
 			"maximumInstanceCount": 40, "instanceMemoryMB": 2048}}, "defaultHostName": "%s"}}`,
 			d.SiteID(), d.Site, d.Identity(), d.Host, d.Host)},
@@ -107,7 +109,8 @@ func (d Deployment) Answers() map[string]Answer {
 		// specification/authorization/resource-manager/Microsoft.Authorization/stable/2022-04-01/examples/
 		// RoleAssignments_ListForScope.json 4a84214385428e125ba8e5b439b8bc5876531321
 		"GET " + subscription + "/providers/Microsoft.Authorization/roleAssignments": d.Roles(
-			"b7e6dc6d-f1e8-4753-8033-0f276bb0955b "+d.Resources()[0], "090c5cfd-751d-490a-894a-3ce6f1109419 "+d.Resources()[1],
+			"b7e6dc6d-f1e8-4753-8033-0f276bb0955b "+d.Resources()[0],
+			"090c5cfd-751d-490a-894a-3ce6f1109419 "+d.Resources()[1],
 			"3913510d-42f4-4e42-8a64-420c390055eb "+component),
 		// specification/cosmos-db/resource-manager/Microsoft.DocumentDB/stable/2024-11-15/examples/
 		// CosmosDBSqlRoleAssignmentList.json 2da03363f6049cbdb94e5b6aa1014266609525f7
@@ -156,8 +159,9 @@ func (d Deployment) FunctionsOf(names ...string) Answer {
 	all := make([]string, 0, len(names))
 	for _, name := range names {
 		name, disabled, _ := strings.Cut(name, " ")
-		all = append(all, fmt.Sprintf(`{"id": "%[1]s/functions/%[2]s", "name": "%[3]s/%[2]s", "type": "Microsoft.Web/sites/functions",
-			"properties": {"name": "%[2]s", "isDisabled": %[4]t}}`, d.SiteID(), name, d.Site, disabled != ""))
+		all = append(all, fmt.Sprintf(`{"id": "%[1]s/functions/%[2]s", "name": "%[3]s/%[2]s",
+			"type": "Microsoft.Web/sites/functions", "properties": {"name": "%[2]s", "isDisabled": %[4]t}}`,
+			d.SiteID(), name, d.Site, disabled != ""))
 	}
 	return Answer{
 		Version: webVersion, Right: "Microsoft.Web/sites/functions/read",
