@@ -85,7 +85,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		found = d.diagnose(ctx)
-		waits := found.in(ops.RowNotYet)
+		waits := found.waits()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -102,6 +102,28 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return found.err()
+}
+
+// waits are the rows that are not yet there; none where something is wrong that waiting does not mend.
+func (f diagnosis) waits() []string {
+	notYet := f.in(ops.RowNotYet)
+	for _, name := range f.in(ops.RowWrong) {
+		if !slices.ContainsFunc(notYet, func(early string) bool { return slices.Contains(dependents(early), name) }) {
+			return nil
+		}
+	}
+	return notYet
+}
+
+// dependents are the rows that depend on one.
+func dependents(name string) []string {
+	all := []string{name}
+	for _, one := range doctorRows() {
+		if slices.ContainsFunc(one.needs, func(need string) bool { return slices.Contains(all, need) }) {
+			all = append(all, one.name)
+		}
+	}
+	return all[1:]
 }
 
 // in are the names of the rows that are in a state.
@@ -271,18 +293,12 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 
 // causeOf is the first wrong row on which another depends that is not ok.
 func causeOf(of map[string]ops.DoctorRow) string {
-	rows := doctorRows()
-	for i, one := range rows {
+	for _, one := range doctorRows() {
 		if of[one.name].State != ops.RowWrong {
 			continue
 		}
-		depend := []string{one.name}
-		for _, later := range rows[i+1:] {
-			if !slices.ContainsFunc(later.needs, func(need string) bool { return slices.Contains(depend, need) }) {
-				continue
-			}
-			depend = append(depend, later.name)
-			if row, ok := of[later.name]; ok && row.State != ops.RowOK {
+		for _, name := range dependents(one.name) {
+			if row, ok := of[name]; ok && row.State != ops.RowOK {
 				return one.name
 			}
 		}

@@ -225,18 +225,24 @@ func hiding(values map[string]string) func(string) string {
 		}
 	}
 	texts := slices.SortedFunc(maps.Keys(names), func(x, y string) int { return len(y) - len(x) })
-	for i, text := range texts {
-		texts[i] = regexp.QuoteMeta(text)
-		if len(text) < alone && regexp.MustCompile(`^\w.*\w$`).MatchString(text) {
-			texts[i] = `\b` + texts[i] + `\b`
-		}
-	}
 	if len(texts) == 0 {
 		return strings.Clone
 	}
-	pattern := regexp.MustCompile(strings.Join(texts, "|"))
+	pattern := regexp.MustCompile(strings.Join(idsOf(texts, regexp.QuoteMeta), "|"))
+	inWord := regexp.MustCompile(`^\w$`).MatchString
 	return func(text string) string {
-		return pattern.ReplaceAllStringFunc(text, func(value string) string { return "(" + names[value] + ")" })
+		var b strings.Builder
+		end := 0
+		for _, at := range pattern.FindAllStringIndex(text, -1) {
+			value := text[at[0]:at[1]]
+			before, after := text[max(at[0]-1, 0):at[0]], text[at[1]:min(at[1]+1, len(text))]
+			if len(value) < alone && (inWord(before) || inWord(after)) {
+				continue
+			}
+			b.WriteString(text[end:at[0]] + "(" + names[value] + ")")
+			end = at[1]
+		}
+		return b.String() + text[end:]
 	}
 }
 
@@ -533,7 +539,8 @@ func (d *doctor) functions(ctx context.Context) ops.DoctorRow {
 			Properties struct{ IsDisabled bool }
 		}
 	}
-	unseen, err := d.look(ctx, http.MethodGet, d.s.ID, "/functions"+webVersion, "Microsoft.Web/sites/functions/read", &of)
+	unseen, err := d.look(ctx, http.MethodGet, d.s.ID, "/functions"+webVersion,
+		"Microsoft.Web/sites/functions/read", &of)
 	if err != nil {
 		return unseen
 	}

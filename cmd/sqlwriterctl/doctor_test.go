@@ -486,6 +486,22 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 	}
 }
 
+// A value is hidden as a whole; a short one where it is no part of a word.
+func TestDoctorHidesValues(t *testing.T) {
+	hide := hiding(map[string]string{
+		"SQL_CONNECTION": "sqlserver://u:pass%2Fword@h?database=sqlwriter", "MODE": "live", "KEY": "a-very-long-secret-value",
+	})
+	for text, want := range map[string]string{
+		"sqlwriterctl and sqlwriter-control live": "sqlwriterctl and (SQL_CONNECTION)-control live",
+		"database 'sqlwriter'":                    "database '(SQL_CONNECTION)'",
+		"xa-very-long-secret-valuex":              "x(KEY)x",
+		"pass%2Fword":                             "(SQL_CONNECTION)",
+	} {
+		require.Equal(t, want, hide(text))
+	}
+	require.Equal(t, "as it is", hiding(nil)("as it is"))
+}
+
 // --wait looks again while something is not yet there, and not at what is wrong for another reason.
 func TestDoctorWaits(t *testing.T) {
 	p := newPatient(t)
@@ -513,6 +529,16 @@ func TestDoctorWaits(t *testing.T) {
 	p.Published = clock
 	p.Others = p.Deployment.Answers()
 	p.Others["GET /functions"] = p.FunctionsOf("Health")
+	before := waits
+	p.rows[0].State = ops.RowWrong
+	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "--wait", "1m"))
+	require.Greater(t, waits, before, "what depends on something that is not yet may mend by itself")
+	before = waits
+	siteWrong := p.Others["GET "]
+	p.replaced(t, "GET ", "Running", "Stopped")
+	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "--wait", "1m"))
+	require.Equal(t, before, waits, "waiting does not start an app")
+	p.Others["GET "], p.rows[0].State = siteWrong, ops.RowOK
 	require.Equal(t, exitAttention, p.run(t, "doctor", "--app", "func-x", "--wait", "1m"), p.errors)
 	require.Equal(t, exitAttention, p.run(t, "doctor", "--app", "func-x"), "without --wait it looks once")
 }

@@ -51,9 +51,10 @@ func (d Deployment) Settings() map[string]string {
 		"SERVICEBUS_CONNECTION__fullyQualifiedNamespace": "sb-x.servicebus.windows.net",
 		"SERVICEBUS_CONNECTION__credential":              "managedidentity",
 		"SERVICEBUS_CONNECTION__clientId":                d.Client,
-		"RUNS_QUEUE":                                     "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
-		"APPLICATIONINSIGHTS_CONNECTION_STRING":     "InstrumentationKey=" + instrumentationKey,
-		"APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "ClientId=" + d.Client + ";Authorization=AAD",
+		"RUNS_QUEUE":                                     "sqlwriter-web-runs",
+		"BATCHES_QUEUE":                                  "sqlwriter-web-batches",
+		"APPLICATIONINSIGHTS_CONNECTION_STRING":          "InstrumentationKey=" + instrumentationKey,
+		"APPLICATIONINSIGHTS_AUTHENTICATION_STRING":      "ClientId=" + d.Client + ";Authorization=AAD",
 	}
 }
 
