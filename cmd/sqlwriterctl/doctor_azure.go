@@ -690,7 +690,6 @@ func (d *doctor) telemetry(ctx context.Context) ops.DoctorRow {
 	case d.young(within):
 		return row(ops.RowNotYet, "", "no trace yet: the package is younger than 15 minutes")
 	}
-	return row(ops.RowWrong, fmt.Sprintf(
-		"az monitor app-insights query --apps %s --offset 15m --analytics-query 'traces | count'", c.id),
+	return row(ops.RowWrong, "az monitor metrics list --metrics traces/count --aggregation count --offset 15m --resource "+c.id,
 		"no trace in the last 15 minutes")
 }

@@ -352,7 +352,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			change: func(_ *testing.T, p *patient) {
 				p.Others["GET "+component+"/providers/Microsoft.Insights/metrics"] = p.Traces(0)
 			},
-			row: rowTelemetry, found: "no trace in the last 15 minutes", do: "az monitor app-insights query --apps /subscriptions/",
+			row: rowTelemetry, found: "no trace in the last 15 minutes", do: "az monitor metrics list --metrics traces/count",
 		},
 		"no such app": {
 			change: func(_ *testing.T, p *patient) { p.Sites = nil },
