@@ -134,7 +134,7 @@ typed = $(foreach X,$1,$(if $(filter command,$(origin $X)),$X='$(subst ','\'',$(
 azure: ctl ## Make or change the environment of a resource group, by the file GROUP.bicepparam (docs/deploy.md): make azure GROUP=name. Needs az. At the first time PARAMS=FILE and SQL_ADMIN=ENTRA-GROUP; later MODE and LEASE_PREFIX, YES=1.
 	@$(GO) run ./cmd/azure deploy $(call typed,GROUP PARAMS SQL_ADMIN MODE LEASE_PREFIX YES)
 
-publish: ctl ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az). MIGRATED=SET: where the database cannot be asked.
+publish: ctl ## Publish to a function app, and look at it with sqlwriterctl doctor: make publish APP=name (needs func, git to name the build, az). MIGRATED=SET: where the database cannot be asked.
 	@$(GO) run ./cmd/azure publish $(call typed,APP MIGRATED)
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/events.md, docs/findings.md, docs/settings.md, docs/api.md, openapi.json, the sample settings.

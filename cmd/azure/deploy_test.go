@@ -516,7 +516,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	inCheckout(t)
 	require.NoError(t, os.WriteFile("g.bicepparam", nil, 0o600))
 	require.ErrorContains(t, (&group{t: t}).deploy(func(d *deployment) { d.from = "x" }), "leave PARAMS out")
-	require.ErrorContains(t, tool{}.command(t.Context(), nil), "azure deploy, azure publish or azure check")
+	require.ErrorContains(t, tool{}.command(t.Context(), nil), "azure deploy or azure publish")
 	require.ErrorContains(t, tool{}.command(t.Context(), []string{"deploy"}), "make azure GROUP=name")
 }
 

@@ -3,7 +3,6 @@
 //
 //	go run ./cmd/azure deploy GROUP=name
 //	go run ./cmd/azure publish APP=name
-//	go run ./cmd/azure check APP=name
 package main
 
 import (
@@ -56,7 +55,6 @@ func (t tool) command(ctx context.Context, args []string) error {
 		name, value, _ := strings.Cut(arg, "=")
 		values[name] = value
 	}
-	check := check{tool: t, source: ".", app: values["APP"]}
 	switch args = append(args, ""); args[0] {
 	case "deploy":
 		return deployment{
@@ -64,11 +62,9 @@ func (t tool) command(ctx context.Context, args []string) error {
 			prefix: values["LEASE_PREFIX"], yes: values["YES"] != "",
 		}.deploy(ctx)
 	case "publish":
-		return publication{check, values["MIGRATED"]}.publish(ctx)
-	case "check":
-		return check.check(ctx)
+		return publication{t, values["APP"], values["MIGRATED"]}.publish(ctx)
 	}
-	return errors.New("azure deploy, azure publish or azure check")
+	return errors.New("azure deploy or azure publish")
 }
 
 func run(ctx context.Context, how program, name string, args ...string) ([]byte, error) {

@@ -15,12 +15,12 @@ const again, rolesWithin = 30 * time.Second, 5 * time.Minute
 
 // publication publishes this source to an app.
 type publication struct {
-	check
+	tool
 
-	migrated string
+	app, migrated string
 }
 
-// publish publishes, once the database has what this build calls, and checks that the app runs every function.
+// publish publishes, once the database has what this build calls, and looks at what became of it.
 func (p publication) publish(ctx context.Context) error {
 	if p.app == "" {
 		return errors.New("make publish APP=name")
@@ -48,7 +48,19 @@ func (p publication) publish(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.check.check(ctx)
+	return p.look(ctx)
+}
+
+// look waits for what is not yet there. What nobody may look at, or takes longer, is said and is no failure.
+func (p publication) look(ctx context.Context) error {
+	const attention = 3 // of sqlwriterctl
+	_, err := p.run(ctx, program{shown: true}, "bin/sqlwriterctl", "doctor", "--app", p.app, "--wait", "5m")
+	var exit interface{ ExitCode() int }
+	if errors.As(err, &exit) && exit.ExitCode() == attention {
+		p.say("Published. Look at what is not ok: bin/sqlwriterctl doctor --app " + p.app)
+		return nil
+	}
+	return err
 }
 
 // due is an error if the database lacks what this build calls, or nobody can tell.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -20,7 +21,14 @@ type published struct {
 	says     string
 	waited   time.Duration
 	migrated string
+	doctor   error
 }
+
+// exited is the error of a program that has ended with a code.
+type exited int
+
+func (e exited) Error() string { return "exit status" }
+func (e exited) ExitCode() int { return int(e) }
 
 // refusedPackage is what func prints when the platform may not store the package (core-tools issue 4346).
 const refusedPackage = "Failed to upload blob package to storage account with Error: Response status code does not indicate success: 403 (This request is not authorized to perform this operation.)."
@@ -46,18 +54,24 @@ func (p *published) run(_ context.Context, how program, name string, args ...str
 		said := p.uploads[0]
 		p.uploads = p.uploads[min(1, len(p.uploads)-1):]
 		return nil, &failure{err: errors.New("func: exit status 1"), said: said, shown: true}
+	case looks:
+		require.True(p.t, how.shown)
+		return nil, p.doctor
 	}
-	return (&fake{t: p.t, lists: []string{"all.txt"}}).run(p.t.Context(), how, name, args...)
+	require.Fail(p.t, line)
+	return nil, nil
 }
+
+const looks = "bin/sqlwriterctl doctor --app myapp --wait 5m"
 
 func (p *published) publish() error {
 	p.t.Helper()
 	p.did, p.says = nil, ""
-	return publication{migrated: p.migrated, check: check{app: "myapp", source: "../..", tool: tool{
+	return publication{migrated: p.migrated, app: "myapp", tool: tool{
 		run:  p.run,
 		say:  func(line string) { p.says += line + "\n" },
 		wait: func(_ context.Context, d time.Duration) error { p.waited += d; return nil },
-	}}}.publish(p.t.Context())
+	}}.publish(p.t.Context())
 }
 
 func TestPublish(t *testing.T) {
@@ -66,10 +80,16 @@ func TestPublish(t *testing.T) {
 	require.NoError(t, p.publish())
 	require.Equal(t, []string{
 		"bin/sqlwriterctl migrate status --app myapp", "go run ./cmd/stage -goos linux -goarch amd64 -publish",
-		"func azure functionapp publish myapp --custom --no-build",
-	}, p.did[:3])
-	require.Contains(t, p.says, "migrate up is not due: the database of myapp has")
-	require.Contains(t, p.says, "myapp has all 9 functions, and none of them has an error", "it ends with the check")
+		"func azure functionapp publish myapp --custom --no-build", looks,
+	}, p.did)
+	require.Contains(t, p.says, "migrate up is not due")
+	require.NotContains(t, p.says, "Look at")
+	p.doctor = &failure{err: fmt.Errorf("sqlwriterctl: %w", exited(3)), shown: true}
+	require.NoError(t, p.publish(), "it is published, and a person has something to look at")
+	require.Contains(t, p.says, "Look at what is not ok: bin/sqlwriterctl doctor --app myapp")
+	p.doctor = fmt.Errorf("sqlwriterctl: %w", exited(1))
+	require.Error(t, p.publish(), "a function is missing, or something else is wrong")
+	p.doctor = nil
 
 	t.Setenv("SQL_CONNECTION", "sqlserver://...")
 	require.NoError(t, p.publish())
