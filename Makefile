@@ -13,7 +13,7 @@ SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfT
 # Long tests of raced packages that run one goroutine at a time.
 ALONE := ^(TestWhoIsGivenUp|TestHistoriesOfAComparison|TestADocumentOfManyLines|TestAKillAtEveryCallChangesNothing|TestRequestsGrowWithTheLines|TestAllCorruptionsAreFoundExactly)$$
 # The packages that start goroutines or guard something from them (test/arch holds the list and names those that are left out).
-RACED := ./cmd/azure ./cmd/local/internal/proc ./internal/app ./internal/breaker ./internal/commit ./internal/cosmos ./internal/invoice ./internal/ops ./internal/reconcile ./internal/run ./internal/servicebus ./internal/store/sqlite ./internal/store/sqlserver ./internal/ui ./test/emulators/cosmosdb ./test/emulators/cosmosdb/cosmosdbtest ./test/emulators/funchost ./test/emulators/loopback ./test/emulators/servicebus
+RACED := ./cmd/azure ./cmd/local/internal/proc ./cmd/sqlwriterctl ./internal/app ./internal/breaker ./internal/commit ./internal/cosmos ./internal/invoice ./internal/ops ./internal/reconcile ./internal/run ./internal/servicebus ./internal/store/sqlite ./internal/store/sqlserver ./internal/ui ./test/azuretest ./test/emulators/cosmosdb ./test/emulators/cosmosdb/cosmosdbtest ./test/emulators/funchost ./test/emulators/loopback ./test/emulators/servicebus
 # Tests with a daily size in packages that `make e2e` does not run whole.
 DAILY := ^(TestWhoIsGivenUp|TestBadDocumentsDoNotHoldThoseThatALockPutOff|TestFiftyLargeDocumentsInOneBatch|TestReadNeedsLittleMemoryForALargeDocument|TestCompletionInBash|TestNoRequestBreaksTheAPI|TestTheStrangersHouse)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL

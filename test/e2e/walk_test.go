@@ -131,7 +131,8 @@ func (w *walk) types(line string) string {
 func (w *walk) published() {
 	w.t.Helper()
 	given := filepath.Join(w.dir, "given")
-	if !assert.Eventually(w.t, func() bool { _, err := os.Stat(given); return err == nil }, 5*time.Minute, time.Second) {
+	there := func() bool { _, err := os.Stat(given); return err == nil }
+	if !assert.Eventually(w.t, there, 5*time.Minute, time.Second) {
 		return
 	}
 	root := filepath.Join(w.checkout, ".stage")
@@ -143,8 +144,8 @@ func (w *walk) published() {
 	w.host = w.handler.Host
 	w.arm.Sites[0].Keys = map[string]string{"operator-" + w.arm.Person: functionKey}
 	made := azuretest.Deployment{
-		Subscription: w.arm.Subscription, Group: "sqlwriter", Site: walkApp, Host: w.arm.Sites[0].Host, Client: walkClient,
-		Principal: walkClient, Given: time.Now().Add(-time.Hour), Published: time.Now(), Functions: w.functions,
+		Subscription: w.arm.Subscription, Group: "sqlwriter", Site: walkApp, Host: w.arm.Sites[0].Host,
+		Client: walkClient, Principal: walkClient, Given: time.Now().Add(-time.Hour), Published: time.Now(), Functions: w.functions,
 	}
 	w.arm.Resources, w.arm.Others = made.Resources(), made.Answers()
 	assert.NoError(w.t, os.Remove(given))
