@@ -192,6 +192,8 @@ func (d *doctor) identity(values map[string]string, j *judged) ops.DoctorRow {
 		}
 	}
 	byIdentity := j.storage + j.namespace + j.account
+	keys := values[config.CosmosConnection] + values[config.ServiceBusConnection] + values[config.BlobConnection] +
+		values["AzureWebJobsStorage"]
 	switch {
 	case len(foreign) > 0:
 		return row(ops.RowWrong, d.made(), "%s: of an identity that the app does not have; it has %d",
@@ -200,6 +202,8 @@ func (d *doctor) identity(values map[string]string, j *judged) ops.DoctorRow {
 		return row(ops.RowWrong, d.made(), "the settings connect by an identity, and the app has none")
 	case byIdentity == "":
 		return row(ops.RowOK, "", "keys connect")
+	case keys == "" && clients[config.SQLConnection] != "":
+		return row(ops.RowOK, "", "the settings name one that the app has, and no key")
 	}
 	return row(ops.RowOK, "", "the settings name one that the app has")
 }
