@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ const (
 )
 
 type doctorCommand struct {
-	Wait time.Duration `help:"Look again while something is not yet there, for so long: 5m." placeholder:"DURATION"`
+	Wait   time.Duration `help:"Look again while something is not yet there, for so long: 5m." placeholder:"DURATION"`
+	Report bool          `help:"Say which rows of docs/unverified.md this run has shown."`
 }
 
 // The rows that the Resource Manager and Health know. The others are the app's own (internal/ops).
@@ -96,6 +98,9 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		if err := a.wait(ctx, lookAgain); err != nil {
 			return err
 		}
+	}
+	if c.Report {
+		return cmp.Or(a.emitReport(found), found.err())
 	}
 	names := idsOf(found.notOK(), func(row ops.DoctorRow) string { return row.Name })
 	if err := a.emit(found, names, func() error { return printDiagnosis(a, found) }); err != nil {
