@@ -243,7 +243,8 @@ func TestGoldenEachCommandPrints(t *testing.T) {
 		}
 	}
 	for _, row := range opsapi.Table() {
-		elsewhere := row.Name == opsapi.OpenAPI.Name || row.Name == opsapi.Doctor.Name // doctor's rows come from Azure, too
+		// doctor's rows come from Azure, too
+		elsewhere := row.Name == opsapi.OpenAPI.Name || row.Name == opsapi.Doctor.Name
 		require.True(t, seen[row.Name] || elsewhere, "%s: nothing is printed of it", row.Name)
 	}
 	const golden = "testdata/printed.txt"
