@@ -3,6 +3,7 @@ package events
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"sqlwriter/internal/condition"
@@ -30,15 +31,19 @@ func Tables() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s: [%s](%s) | %s |\n", c.Code, c.Severity, c.Means, c.Do, c.Page,
 			strings.TrimPrefix(c.Link(), "docs/"), orDash(told))
 	}
-	b.WriteString("\n## The events\n\n| event | level | meaning | what to do | its fields |\n|---|---|---|---|---|\n")
-	first := map[string]string{} // the event that has a long list of fields first
+	b.WriteString("\n## The events\n\n| event | level | meaning | what to do | its fields (*why*: kind, code, reason) |\n|---|---|---|---|---|\n")
+	type list struct{ event, fields string }
+	var long []list
 	for _, r := range Table() {
-		fields := strings.Join(r.Fields, ", ")
-		if event := first[fields]; event != "" {
-			fields = "as `" + event + "`"
-		} else if len(r.Fields) > 10 {
-			first[fields] = string(r.Name)
+		own := strings.Join(r.Fields, ", ")
+		fields := own
+		for _, earlier := range slices.Backward(long) {
+			fields = strings.Replace(fields, earlier.fields, "as `"+earlier.event+"`", 1)
 		}
+		if len(r.Fields) > 5 && strings.Contains(fields, ",") {
+			long = append(long, list{string(r.Name), own})
+		}
+		fields = strings.Replace(fields, "kind, code, reason", "*why*", 1)
 		do := r.Do
 		if c, tells := condition.ToldBy(string(r.Name)); tells && do == "" {
 			do = fmt.Sprintf("see `%s`", c.Code)
