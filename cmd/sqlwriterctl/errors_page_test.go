@@ -126,8 +126,9 @@ func errorsPage(all []fault.Row) string {
 	for _, c := range fault.ConditionRules() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Condition, cell(c.Means), c.Spends, cell(c.Next))
 	}
+	letters, says := repeated(all)
 	b.WriteString(
-		"\nWhat happens next is as the kind or the condition says, unless it stands above the code: in words, or by a letter of the section.\n")
+		"\nWhat happens next is as the kind or the condition says, unless it stands above the code: in words, or by a letter.\n" + says)
 	for _, section := range []struct{ adapter, about string }{
 		{
 			"sqlserver",
@@ -153,11 +154,9 @@ func errorsPage(all []fault.Row) string {
 		{"run", "What runs say by themselves; what the tables of runs say is under writer."},
 		{"writer", "Codes of our own: validation, the breaker, the process, operators' commands."},
 	} {
-		groups := grouped(all, section.adapter)
-		letters, says := repeated(groups)
-		fmt.Fprintf(&b, "\n## %s\n\n%s%s\n", section.adapter, section.about, says)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", section.adapter, section.about)
 		var last string
-		for _, group := range groups {
+		for _, group := range grouped(all, section.adapter) {
 			if head := headOf(group[0], letters); head != last {
 				fmt.Fprintf(&b, "\n%s\n\n", head)
 				last = head
@@ -189,21 +188,21 @@ func grouped(all []fault.Row, adapter string) [][]fault.Row {
 }
 
 // repeated gives a letter to each consequence that more than two groups have, and says what the letters stand for.
-func repeated(groups [][]fault.Row) (letters map[string]string, says string) {
-	letters, times := map[string]string{}, map[string]int{}
-	for _, group := range groups {
-		next := group[0].Own.Next
-		if times[next]++; next == "" || times[next] != 3 {
+func repeated(all []fault.Row) (letters map[string]string, says string) {
+	letters, groups := map[string]string{}, map[string]map[string]bool{}
+	for _, r := range all {
+		next := r.Own.Next
+		if groups[next] == nil {
+			groups[next] = map[string]bool{}
+		}
+		groups[next][r.Adapter+headOf(r, nil)+r.Reason] = true
+		if next == "" || len(groups[next]) != 3 || letters[next] != "" {
 			continue
 		}
-		letter := string(rune('a' + len(letters)))
-		letters[next] = letter
-		says += fmt.Sprintf("\n- **%s**: %s.", letter, next)
+		letters[next] = string(rune('a' + len(letters)))
+		says += fmt.Sprintf("\n- **%s**: %s.", letters[next], next)
 	}
-	if says != "" {
-		says = " Next:\n" + says
-	}
-	return letters, says
+	return letters, says + "\n"
 }
 
 // headOf says the kind of the rows below it, and what happens next where that is special.
