@@ -255,7 +255,7 @@ func TestEveryDecisionHasItsParts(t *testing.T) {
 			`(?s)^\n- Date: \d{4}-\d\d-\d\d\n.*\*\*Context\.\*\*.*\*\*Decision\.\*\*.*\*\*Rejected options\.\*\*.*\*\*Consequences\.\*\*`, rest, file)
 		require.LessOrEqual(t, strings.Count(text, "\n"), 45, "%s: one screen", file)
 		require.Contains(t, r.text["docs/adr/README.md"],
-			fmt.Sprintf("| [%s](%s) | %s |\n", number, path.Base(file), title[7:]), "the index")
+			fmt.Sprintf("- [%s %s](%s)\n", number, title[7:], path.Base(file)), "the index")
 	}
 }
 
