@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -43,19 +44,10 @@ func UI(open func(context.Context) (*ops.Ops, error), site *ui.Site, access UIAc
 // identity of the host's.
 func BelievesForged(ctx context.Context, ui Mounted) (bool, error) {
 	const principal = `{"auth_typ":"aad","claims":[{"typ":"name","val":"nobody"},{"typ":"roles","val":"Operator"}]}`
-	path := apiPrefix + "/" + opsapi.OpenAPI.Path
-	object, err := json.Marshal(map[string]any{
-		"Url": "https://forged.invalid/api/ui/" + path, "Method": http.MethodGet,
-		"Params": map[string]string{"path": path},
-		"Headers": map[string][]string{
-			"X-MS-CLIENT-PRINCIPAL":      {base64.StdEncoding.EncodeToString([]byte(principal))},
-			"X-MS-CLIENT-PRINCIPAL-NAME": {"nobody"}, "X-MS-CLIENT-PRINCIPAL-IDP": {"aad"},
-		},
-	})
-	if err != nil {
-		return false, err
-	}
-	reply, err := ui.Run(ctx, Invocation{Object: object})
+	const path = apiPrefix + "/openapi.json"
+	reply, err := ui.Run(ctx, Invocation{Object: fmt.Appendf(nil, `{"Url":"https://forged.invalid/api/ui/%s","Method":"GET",
+		"Params":{"path":%[1]q},"Headers":{"X-MS-CLIENT-PRINCIPAL":[%q],"X-MS-CLIENT-PRINCIPAL-NAME":["nobody"],
+		"X-MS-CLIENT-PRINCIPAL-IDP":["aad"]}}`, path, base64.StdEncoding.EncodeToString([]byte(principal)))})
 	return err == nil && reply.HTTP.Status == http.StatusOK, err
 }
 

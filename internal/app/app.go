@@ -233,7 +233,7 @@ func (a *App) useCases() {
 		Documents: documents, Finder: a.clients.results, Breaker: a.breaker,
 		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts,
 		Queues:   a.clients.queues,
-		Evidence: a.clients.stored, Creator: a.clients.results, Doctor: a.doctorPorts(),
+		Evidence: a.clients.stored, Creator: a.clients.results, Doctor: a.looks(),
 	}, a.opsOptions())
 }
 

@@ -24,6 +24,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/mapping"
@@ -167,8 +168,13 @@ func TestAnotherParentIsNoticedWithinASecond(t *testing.T) {
 
 // leaseProperties is a lease container whose time to live is switched on after some looks.
 type leaseProperties struct {
-	leaseContainer
 	looks, without int
+	leases         []cosmos.Lease
+	err            error
+}
+
+func (l *leaseProperties) Leases(context.Context, string) ([]cosmos.Lease, error) {
+	return l.leases, l.err
 }
 
 func (l *leaseProperties) HasTimeToLive(context.Context) (bool, error) {

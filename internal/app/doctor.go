@@ -1,15 +1,15 @@
 package app
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/explain"
@@ -17,119 +17,173 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// errNoTimeToLive is that of a lease container without one.
-var errNoTimeToLive = errors.New(noTimeToLive)
+const (
+	// leftFor is the age of what a doctor that was killed left, before another one deletes it.
+	leftFor = time.Hour
+	// clockOff is the most that the clocks of the app and of SQL may differ.
+	clockOff = time.Minute
+	// leaseOld is the age of a lease that nobody renews; the host renews each every 17 seconds. beginsWithin is what a
+	// new process has for its trigger to begin.
+	leaseOld     = 5 * time.Minute
+	beginsWithin = 2 * time.Minute
+	// ofContainer begins the commands about a container, with its verb before and its name after.
+	ofContainer = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name "
+)
 
-// ofContainer begins the commands about a container, with its verb before and its name after.
-const ofContainer = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name "
-
-// doctorPorts are what Doctor looks at: the adapters, without the breaker and without what notes their answers.
-func (a *App) doctorPorts() *ops.DoctorPorts {
-	return &ops.DoctorPorts{
-		Database: a.lookDatabase,
-		Containers: []ops.Place{
-			{Setting: config.CosmosContainer, Look: a.clients.results.Ping},
-			{Setting: config.ControlContainer, Look: a.clients.controls.Ping},
-			{Setting: config.LeaseContainer, Look: a.lookLeaseContainer},
-		},
-		Queues:    a.clients.places,
-		Documents: cosmos.NewTrial(a.clients.controls, a.config.SysName), Files: a.clients.files,
-		Leases: func(ctx context.Context) ([]ops.Lease, error) {
-			return a.clients.leases.Leases(ctx, a.config.Cosmos.LeasePrefix)
-		},
-		SignIn: a.lookSignIn, Explain: explainFailure, Began: time.Now(),
-	}
+// looks are what Doctor looks at, without the breaker.
+func (a *App) looks() []ops.Look {
+	const there, tried = "there, and allowed", "written and deleted"
+	left := func() time.Time { return a.status.now().Add(-leftFor) }
+	return slices.Concat([]ops.Look{
+		{Row: ops.DepSQL, At: a.lookClock},
+		look(ops.DepSQL, "", "rights, procedures of this build and adoption are as they must be", a.checkDatabase),
+		look(ops.DepCosmos, config.CosmosContainer, there, a.clients.results.Ping),
+		look(ops.DepCosmos, config.ControlContainer, there, a.clients.controls.Ping),
+		look(ops.DepCosmos, config.ControlContainer, tried, func(ctx context.Context) error {
+			return a.clients.controls.TryWrites(ctx, a.config.SysName, left())
+		}),
+		{Row: ops.RowLeases, At: a.lookLeases},
+	}, a.clients.lookQueues, []ops.Look{
+		look(ops.RowBlobs, "", tried, func(ctx context.Context) error { return a.clients.tryFiles(ctx, left()) }),
+		{Row: ops.RowSignIn, At: func(ctx context.Context) ops.DoctorRow { return a.lookSignIn(ctx, a.pages()) }},
+	})
 }
 
-// lookDatabase is checkSQL, without what that changes.
-func (a *App) lookDatabase(ctx context.Context) (v ops.DatabaseView, err error) {
-	if a.db == nil { // it could not be made
-		return v, asInfrastructure(depSQL, a.sql.Ready(ctx))
-	}
-	if v.User, v.At, err = a.db.Login(ctx); err != nil {
-		return v, err
-	}
-	if err := a.db.Check(ctx); err != nil || a.config.Mode == config.ModeShadow {
-		return v, err
-	}
-	if _, err := a.db.CheckAdopted(ctx, "app: open sql"); err != nil {
-		return v, err
-	}
-	all, err := a.mappings(ctx)
-	v.OtherMapping = len(all) > 0 && all[0].Version != a.db.Mapping.Version()
-	return v, err
+// look is ok, and says right, unless something fails. setting names what is looked at; its value is said to nobody.
+func look(row, setting, right string, something func(context.Context) error) ops.Look {
+	return ops.Look{Row: row, At: func(ctx context.Context) ops.DoctorRow {
+		return judged(setting, right, something(ctx))
+	}}
 }
 
-func (a *App) lookLeaseContainer(ctx context.Context) error {
+// judged says of a failure what Health says.
+func judged(setting, right string, err error) ops.DoctorRow {
+	if err == nil {
+		return ops.DoctorRow{State: ops.RowOK, Found: right}
+	}
+	found := whyNotOpen(err)
+	do := command(setting, found, err)
+	if setting != "" {
+		found = setting + ": " + found
+	}
+	return wrong(do, "%s", found)
+}
+
+func wrong(do, format string, args ...any) ops.DoctorRow {
+	return ops.DoctorRow{State: ops.RowWrong, Found: fmt.Sprintf(format, args...), Do: do}
+}
+
+// command is the command against a failure: against what only the app knows, else the first one of what `sqlwriterctl
+// explain` says to do. The app's own container has no other name.
+func command(setting, found string, err error) string {
+	e := fault.As(err)
+	if e == nil {
+		return "sqlwriterctl status"
+	}
+	missing, another := strings.HasPrefix(e.Code, "404"), e.Code == cosmos.CodePartitionKey
+	const container, key = "az cosmosdb sql container ", " --partition-key-path "
+	switch own := setting == config.ControlContainer || setting == config.LeaseContainer; {
+	case missing && own:
+		return container + "create" + ofContainer + setting + key + "/id --ttl -1"
+	case another && own:
+		return container + "delete" + ofContainer + setting
+	case missing && setting == config.CosmosContainer:
+		return container + "create" + ofContainer + setting + key + "/request_details/id"
+	case e.Code == "schema" && strings.Contains(found, "deploy/sql/app_rights.sql"):
+		return "sqlwriterctl migrate up --user NAME --client-id ID"
+	case e.Code == "schema" && strings.Contains(found, "sqlwriterctl migrate up"):
+		return "sqlwriterctl migrate up"
+	case e.Code == "schema":
+		return "sqlwriterctl column check"
+	}
+	entries, _ := explain.New(open.Faults()).Look(e.Code)
+	if len(entries) == 0 {
+		return condition.Command("", e.Code)
+	}
+	adapter, _, _ := strings.Cut(e.Op, ":")
+	i := slices.IndexFunc(entries, func(x explain.Entry) bool { return x.Adapter == adapter })
+	return condition.Command(entries[max(i, 0)].Do, e.Code)
+}
+
+// checkDatabase checks rights, procedures, tables and adoption anew.
+func (a *App) checkDatabase(ctx context.Context) error {
+	s, err := a.stores(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a.config.Mode == config.ModeShadow: // it needs no adoption
+		return a.db.Check(ctx)
+	}
+	return s.Check(ctx)
+}
+
+// lookClock logs in, where an engine has logins and a clock of its own.
+func (a *App) lookClock(ctx context.Context) ops.DoctorRow {
+	if a.db == nil { // checkDatabase says why
+		return ops.DoctorRow{State: ops.RowOK}
+	}
+	server, ok := a.db.Store.(interface {
+		Login(ctx context.Context) (user string, at time.Time, err error)
+	})
+	if !ok {
+		return ops.DoctorRow{State: ops.RowOK}
+	}
+	before := a.status.now()
+	user, at, err := server.Login(ctx)
+	if off := max(before.Sub(at), at.Sub(a.status.now())); off > clockOff && err == nil {
+		return wrong(ops.Restart, "the clocks of this instance and of SQL differ by %s", off.Round(time.Second))
+	}
+	return judged("", "user "+fault.Truncate(user, fault.MaxForeign), err)
+}
+
+func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	set, err := a.clients.leases.HasTimeToLive(ctx)
 	if err == nil && !set {
-		err = errNoTimeToLive
+		return wrong(switchOnTimeToLive, "%s", strings.TrimPrefix(noTimeToLive, depLeases+": "))
 	}
-	return err
+	var leases []cosmos.Lease
+	if err == nil {
+		leases, err = a.clients.leases.Leases(ctx, a.config.Cosmos.LeasePrefix)
+	}
+	now, owners, old, oldest := a.status.now(), map[string]bool{}, 0, time.Duration(0)
+	for _, l := range leases {
+		age := now.Sub(l.RenewedAt).Truncate(time.Second)
+		if oldest = max(oldest, age); age > leaseOld {
+			old++
+		}
+		if l.Owner != "" {
+			owners[l.Owner] = true
+		}
+	}
+	n, of := len(leases), ops.Plural(len(leases), "lease", "leases")
+	switch {
+	case err != nil:
+	case n == 0 && now.Sub(a.status.report().Since) < beginsWithin:
+		return ops.DoctorRow{State: ops.RowNotYet, Found: "no lease of LEASE_PREFIX yet: the app has just begun"}
+	case n == 0:
+		return wrong(ops.Restart, "no lease of LEASE_PREFIX: the trigger of CommitResults never began")
+	case old > 0:
+		return wrong(ops.Restart, "%d of %d %s not renewed, for up to %s: no instance of CommitResults reads",
+			old, n, of, oldest)
+	}
+	right := fmt.Sprintf("%d %s of %d %s, renewed in the last %s", n, of, len(owners),
+		ops.Plural(len(owners), "owner", "owners"), oldest)
+	return judged(config.LeaseContainer, right, err)
 }
 
 // lookSignIn forges the platform's headers, as anybody can.
-func (a *App) lookSignIn(ctx context.Context) (v ops.SignInView, err error) {
-	switch {
-	case a.config.OpenUI:
-		v.Says = "open: " + config.UIAuth + " is none, on this machine alone"
-	case a.config.SignIn:
-		v.Says = "on: the platform's sign-in is seen, and a forged one refused"
-	default:
-		v.Says = "off: the platform's sign-in is not seen, and the operators' pages refuse everybody"
+func (a *App) lookSignIn(ctx context.Context, pages handlers.Mounted) ops.DoctorRow {
+	says := "off: the platform's sign-in is not seen, and the operators' pages refuse everybody"
+	if a.config.SignIn {
+		says = "on: the platform's sign-in is seen, and a forged one refused"
 	}
-	v.Forged, err = handlers.BelievesForged(ctx, a.pages())
-	return v, err
-}
-
-// explainFailure says what Health says of a failure, and the first command of what `sqlwriterctl explain` says to do. of
-// is the setting of what failed.
-func explainFailure(of string, err error) (found, do string) {
-	if errors.Is(err, errNoTimeToLive) {
-		return noTimeToLive, switchOnTimeToLive
+	if a.config.OpenUI {
+		says = "open: " + config.UIAuth + " is none, on this machine alone"
 	}
-	found = whyNotOpen(err)
-	e := fault.As(err)
-	if e == nil {
-		return found, "sqlwriterctl status"
+	forged, err := handlers.BelievesForged(ctx, pages)
+	if forged {
+		return wrong("az functionapp stop -g GROUP -n APP",
+			"the operators' pages believe a forged header X-MS-CLIENT-PRINCIPAL")
 	}
-	adapter, _, _ := strings.Cut(e.Op, ":")
-	switch {
-	case adapter == "cosmos" && (e.Code == cosmos.CodePartitionKey || strings.HasPrefix(e.Code, "404")):
-		return found, containerCommand(cmp.Or(of, config.ControlContainer), e.Code)
-	case e.Code == "schema":
-		return found, migrateCommand(found)
-	}
-	entries, _ := explain.New(open.Faults()).Look(e.Code)
-	i := slices.IndexFunc(entries, func(x explain.Entry) bool { return x.Adapter == adapter })
-	if len(entries) > 0 {
-		if do = ops.Command(entries[max(i, 0)].Do); do != entries[max(i, 0)].Do {
-			return found, do
-		}
-	}
-	return found, "sqlwriterctl explain " + e.Code
-}
-
-// containerCommand is the command against a container that is not there, or has a key that cannot be used. The app's
-// own has no other name.
-func containerCommand(of, code string) string {
-	const verb = "az cosmosdb sql container "
-	switch {
-	case code == cosmos.CodePartitionKey && of == config.ControlContainer:
-		return verb + "delete" + ofContainer + of
-	case of == config.LeaseContainer:
-		return verb + "create" + ofContainer + of + " --partition-key-path /id --ttl -1"
-	}
-	return verb + "create" + ofContainer + of + " --partition-key-path /id"
-}
-
-// migrateCommand is the command against differences of the database, each of which names what mends it.
-func migrateCommand(differences string) string {
-	switch {
-	case strings.Contains(differences, "deploy/sql/app_rights.sql"):
-		return "sqlwriterctl migrate up --user NAME --client-id ID"
-	case strings.Contains(differences, "sqlwriterctl migrate up"):
-		return "sqlwriterctl migrate up"
-	}
-	return "sqlwriterctl column check"
+	return judged("", says, err)
 }

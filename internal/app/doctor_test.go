@@ -1,9 +1,14 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,15 +20,18 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/handlers"
 	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/emulators/azurite"
 	"sqlwriter/test/emulators/cosmosdb"
 	"sqlwriter/test/emulators/servicebus"
 	"sqlwriter/test/emulators/servicebus/servicebustest"
+	"sqlwriter/test/mapping"
 )
 
 // deployment is a stack with all its services, in which nothing is wrong.
@@ -42,9 +50,8 @@ type serverAnswers struct {
 	check error
 }
 
-func (s *serverAnswers) Login(ctx context.Context) (string, time.Time, error) {
-	_, at, err := s.Store.Login(ctx)
-	return s.user, at.Add(s.ahead), err
+func (s *serverAnswers) Login(context.Context) (string, time.Time, error) {
+	return s.user, time.Now().Add(s.ahead), nil
 }
 
 func (s *serverAnswers) Check(ctx context.Context) error {
@@ -122,10 +129,47 @@ func (d *deployment) readOnly() string {
 	return "BlobEndpoint=http://" + d.blobs.Address + "/" + account + ";SharedAccessSignature=" + query.Encode()
 }
 
-// broken is one thing that is wrong with a deployment. mend does what the command does.
+// ctl runs a command of sqlwriterctl, with the settings of the app.
+func (d *deployment) ctl(command string) {
+	d.t.Helper()
+	cmd := exec.CommandContext(d.t.Context(), built(d.t, "sqlwriterctl"), strings.Fields(command)[1:]...)
+	cmd.Env = []string{"HOME=" + d.t.TempDir()}
+	for name, value := range d.settings {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	if !bytes.Contains(out, []byte("error: 0 wrong, 1 to look at")) { // of `column check` without a document
+		require.NoError(d.t, err, "%s: %s", command, out)
+	}
+}
+
+// healthSays is what Health says of a part, of an app that begins now.
+func (d *deployment) healthSays(part string) (problem string) {
+	d.t.Helper()
+	_, _ = d.container("sqlwriter-control").DeleteItem(d.t.Context(),
+		azcosmos.NewPartitionKeyString("breaker:web"), "breaker:web", nil) // the outage of another case
+	a := d.app()
+	a.Start(d.t.Context())
+	defer a.Close()
+	require.Eventually(d.t, func() bool {
+		all := a.status.report().Problems
+		i := slices.IndexFunc(all, func(p string) bool {
+			return strings.HasPrefix(p, part+": ") && !strings.HasSuffix(p, "not open yet")
+		})
+		if i >= 0 {
+			problem = all[i]
+		}
+		return i >= 0
+	}, patience, 10*time.Millisecond)
+	return problem
+}
+
+// broken is one thing that is wrong with a deployment. A command of sqlwriterctl is run, and mend does what one of
+// another program does. health is the part of which Health knows it.
 type broken struct {
 	row, found, do string
 	harm, mend     func(d *deployment)
+	health         string
 }
 
 func faults() map[string]broken {
@@ -146,38 +190,54 @@ func faults() map[string]broken {
 		"right to execute revoked": {
 			"sql", "sqlserver: check: infrastructure schema: 1 difference: p: expected the right EXECUTE",
 			"sqlwriterctl migrate up --user NAME --client-id ID",
-			differs("p: expected the right EXECUTE, found none (fix: deploy/sql/app_rights.sql)"), same,
+			differs("p: expected the right EXECUTE, found none (fix: deploy/sql/app_rights.sql)"), same, "sql",
 		},
 		"procedures of another build": {
 			"sql", "procedures new of this build: not installed; the database has old", "sqlwriterctl migrate up",
-			differs(another.Describe()), same,
+			differs(another.Describe()), same, "sql",
 		},
 		"user's columns": {
-			"sql", "IVCE_DTL.X: expected text", "sqlwriterctl column check", differs("IVCE_DTL.X: expected text"), same,
+			"sql", "IVCE_DTL.X: expected text", "sqlwriterctl column check",
+			differs("IVCE_DTL.X: expected text"), same, "sql",
 		},
 		"no user": {
 			"sql", "sqlserver: open: infrastructure 18456", "sqlwriterctl migrate up --user NAME --client-id ID",
 			func(d *deployment) {
 				d.server.check = fault.New(fault.Infrastructure, "sqlserver: open", "18456", "the login failed")
-			}, same,
+			}, same, "sql",
 		},
 		"firewall": {
 			"sql", "infrastructure 40615", "az sql server firewall-rule create -g GROUP -s SERVER -n NAME " +
 				"--start-ip-address ADDRESS --end-ip-address ADDRESS",
 			func(d *deployment) {
 				d.server.check = fault.New(fault.Infrastructure, "sqlserver: open", "40615", "the firewall refuses")
-			}, same,
+			}, same, "sql",
 		},
 		"ledger not adopted": {
 			"sql", "app: open sql: infrastructure ledger_not_adopted", "sqlwriterctl ledger adopt",
-			func(d *deployment) { d.unadopt() }, func(d *deployment) {
-				d.withStore(func(s *sqlite.Store) { require.NoError(d.t, s.MarkEmpty(d.t.Context(), "the test")) })
-			},
+			func(d *deployment) { d.unadopt() }, func(*deployment) {}, "sql",
+		},
+		"another mapping": {
+			"sql", "other_mapping: ", "sqlwriterctl migrate up --new-mapping", func(d *deployment) {
+				other := filepath.Join(d.t.TempDir(), "other.json")
+				require.NoError(d.t, os.WriteFile(other, mapping.File(func(tables map[invoice.Table]*mapping.Table) {
+					tables[invoice.Detail].Column("UPC_CD")["missing"] = "keep"
+				}), 0o600))
+				d.settings["MAPPING"] = other
+				d.ctl("sqlwriterctl migrate up --new-mapping")
+				delete(d.settings, "MAPPING")
+			}, func(*deployment) {}, "other_mapping",
+		},
+		"a timer that is silent": {
+			"timer", "timer_silent: ", "sqlwriterctl explain timer_silent", func(d *deployment) {
+				require.NoError(d.t, d.app().clients.counts.StoreCounts(d.t.Context(),
+					ops.Saved{Counts: ops.Counts{At: time.Now().Add(-time.Hour), EverySeconds: 300}}))
+			}, func(d *deployment) { require.NoError(d.t, d.app().ops.SaveCounts(d.t.Context())) }, "",
 		},
 		"clock": {
 			"sql", "the clocks of this instance and of SQL differ by 10m0s", "az functionapp restart -g GROUP -n APP",
 			func(d *deployment) { d.server.ahead = 10*time.Minute + 100*time.Millisecond },
-			func(d *deployment) { d.server.ahead = 0 },
+			func(d *deployment) { d.server.ahead = 0 }, "",
 		},
 		"right to write documents revoked": {
 			"cosmos", "cosmos: try to write: infrastructure 403/5301",
@@ -189,10 +249,10 @@ func faults() map[string]broken {
 					Status: http.StatusForbidden, Substatus: 5301,
 				})
 				require.NoError(d.t, err)
-			}, func(d *deployment) { d.cosmos.Server.RemoveFault("role") },
+			}, func(d *deployment) { d.cosmos.Server.RemoveFault("role") }, "",
 		},
 		"container without time to live": {
-			"cosmos", "LEASE_CONTAINER: " + noTimeToLive, switchOnTimeToLive, func(d *deployment) {
+			"leases", "LEASE_CONTAINER has no time to live", switchOnTimeToLive, func(d *deployment) {
 				d.cosmos.Container(d.t, "invoices", "mortal", "/id")
 				d.lease("mortal", "web-127.0.0.1_db==_c==..0")
 				d.settings["LEASE_CONTAINER"] = "mortal"
@@ -202,7 +262,7 @@ func faults() map[string]broken {
 					DefaultTimeToLive: to.Ptr[int32](-1),
 				}, nil)
 				require.NoError(d.t, err)
-			},
+			}, "leases",
 		},
 		"another partition key": {
 			"cosmos", `container sqlwriter-control has the partition key "/owner": it must be /id`,
@@ -215,32 +275,38 @@ func faults() map[string]broken {
 				_, err := d.container("sqlwriter-control").Delete(d.t.Context(), nil)
 				require.NoError(d.t, err)
 				require.Equal(d.t, "az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT "+
-					"--database-name DATABASE --name sqlwriter-control --partition-key-path /id", d.rows()["cosmos"].Do)
-				d.cosmos.Container(d.t, "invoices", "sqlwriter-control", "/id")
+					"--database-name DATABASE --name sqlwriter-control --partition-key-path /id --ttl -1", d.rows()["cosmos"].Do)
+				d.cosmos.Leases(d.t, "invoices", "sqlwriter-control")
 				require.NoError(d.t, d.app().ops.SaveCounts(d.t.Context()))
-			},
+			}, "cosmos",
 		},
 		"no lease container": {
-			"cosmos", "LEASE_CONTAINER: cosmos: read definition: infrastructure 404",
+			"leases", "LEASE_CONTAINER: cosmos: read definition: infrastructure 404",
 			"az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT --database-name DATABASE " +
 				"--name LEASE_CONTAINER --partition-key-path /id --ttl -1",
 			set("LEASE_CONTAINER", "missing"), func(d *deployment) {
 				d.cosmos.Leases(d.t, "invoices", "missing")
 				d.lease("missing", "web-127.0.0.1_db==_c==..0")
-			},
+			}, "leases",
+		},
+		"no container of results": {
+			"cosmos", "COSMOS_CONTAINER: cosmos: read definition: infrastructure 404",
+			"az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT --database-name DATABASE " +
+				"--name COSMOS_CONTAINER --partition-key-path /request_details/id",
+			set("COSMOS_CONTAINER", "new"), func(d *deployment) { d.cosmos.Results(d.t, "invoices", "new") }, "cosmos",
 		},
 		"wrong queue": {
 			"servicebus", "RUNS_QUEUE: servicebus: open: infrastructure amqp:not-found: there is no such queue",
 			"az servicebus queue create -g GROUP --namespace-name NAMESPACE -n QUEUE --enable-duplicate-detection true " +
 				"--default-message-time-to-live P14D",
-			set("RUNS_QUEUE", "sqlwriter-web-wrong"), set("RUNS_QUEUE", "sqlwriter-web-runs"),
+			set("RUNS_QUEUE", "sqlwriter-web-wrong"), set("RUNS_QUEUE", "sqlwriter-web-runs"), "",
 		},
 		"storage that refuses writes": {
 			"blobs", "blob: keep: infrastructure 403/AuthorizationPermissionMismatch",
 			`az role assignment create --role "Storage Blob Data Contributor" --assignee-object-id OBJECT_ID ` +
 				`--assignee-principal-type ServicePrincipal --scope ACCOUNT_ID`,
 			func(d *deployment) { d.settings["BLOB_CONNECTION"] = d.readOnly() },
-			func(d *deployment) { delete(d.settings, "BLOB_CONNECTION") },
+			func(d *deployment) { delete(d.settings, "BLOB_CONNECTION") }, "",
 		},
 	}
 }
@@ -254,16 +320,23 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	for name, f := range faults() {
 		t.Run(name, func(t *testing.T) {
 			f.harm(d)
-			for at, r := range d.rows() {
+			rows := d.rows()
+			for at, r := range rows {
 				switch {
 				case at == f.row:
 					require.Equal(t, ops.RowWrong, r.State, "%+v", r)
 					require.Contains(t, r.Found, f.found)
 					require.Equal(t, f.do, r.Do)
-				case f.row == "cosmos" && (at == ops.RowLeases || at == ops.DepTimer):
+				case f.row == "cosmos" && at == ops.DepTimer: // its counts are there, too
 				default:
 					require.Equal(t, ops.RowOK, r.State, "%+v", r)
 				}
+			}
+			if f.health != "" {
+				require.Contains(t, rows[f.row].Found, strings.TrimPrefix(d.healthSays(f.health), f.row+": "))
+			}
+			if strings.HasPrefix(f.do, "sqlwriterctl ") {
+				d.ctl(f.do)
 			}
 			f.mend(d)
 			for at, r := range d.rows() {
@@ -286,15 +359,17 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 func TestDoctorNamesEverythingAtOnce(t *testing.T) {
 	d := newDeployment(t)
 	for name, f := range faults() {
-		if name != "another partition key" && name != "container without time to live" {
+		switch name {
+		case "another partition key", "no container of results", "container without time to live": // another one is worse
+		default:
 			f.harm(d)
 		}
 	}
 	d.settings["WEBSITE_AUTH_ENABLED"] = "true"
 	began := time.Now()
 	rows := d.rows()
-	require.Less(t, time.Since(began), 30*time.Second)
-	for _, name := range []string{"sql", "cosmos", "leases", "servicebus", "blobs"} {
+	require.LessOrEqual(t, time.Since(began), 11*time.Second, "each row has ten seconds")
+	for _, name := range []string{"sql", "cosmos", "leases", "servicebus", "blobs", "timer"} {
 		require.Equal(t, ops.RowWrong, rows[name].State, "%+v", rows[name])
 		require.NotEmpty(t, rows[name].Do)
 	}
@@ -306,5 +381,78 @@ func TestDoctorNamesEverythingAtOnce(t *testing.T) {
 		} {
 			require.NotContains(t, r.Found+r.Do, d.settings[setting], setting)
 		}
+	}
+}
+
+// Leases are judged by their age and number. Those that nobody has are not counted as an owner's.
+func TestDoctorJudgesLeases(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	young, old := cosmos.Lease{Owner: "a", RenewedAt: now.Add(-12 * time.Second)},
+		cosmos.Lease{RenewedAt: now.Add(-7 * time.Minute)}
+	for name, c := range map[string]struct {
+		leases           leaseProperties
+		age              time.Duration
+		state, found, do string
+	}{
+		"two": {
+			leaseProperties{leases: []cosmos.Lease{young, {Owner: "a", RenewedAt: now}}},
+			0, ops.RowOK,
+			"2 leases of 1 owner, renewed in the last 12s", "",
+		},
+		"nobody has one": {
+			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now}}},
+			0, ops.RowOK,
+			"1 lease of 0 owners, renewed in the last 0s", "",
+		},
+		"none":     {leaseProperties{}, beginsWithin, ops.RowWrong, "no lease of LEASE_PREFIX: the trigger", ops.Restart},
+		"none yet": {leaseProperties{}, beginsWithin - time.Second, ops.RowNotYet, "no lease of LEASE_PREFIX yet", ""},
+		"old": {
+			leaseProperties{leases: []cosmos.Lease{young, old}},
+			0, ops.RowWrong,
+			"1 of 2 leases not renewed, for up to 7m0s", ops.Restart,
+		},
+		"five minutes": {
+			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now.Add(-leaseOld)}}},
+			0, ops.RowOK,
+			"in the last 5m0s", "",
+		},
+		"unreadable": {
+			leaseProperties{err: fault.New(fault.Infrastructure, "cosmos: read leases", "408", "no answer")},
+			0, ops.RowWrong,
+			"LEASE_CONTAINER: cosmos: read leases: infrastructure 408: no answer", "sqlwriterctl status",
+		},
+		"no time to live": {
+			leaseProperties{without: 1, leases: []cosmos.Lease{old}},
+			0, ops.RowWrong, "LEASE_CONTAINER has no time to live",
+			switchOnTimeToLive,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := bare(t)
+			a.status.since, a.status.now = now, func() time.Time { return now.Add(c.age) }
+			a.clients.leases = &c.leases
+			r := a.lookLeases(t.Context())
+			require.Equal(t, []string{c.state, c.do}, []string{r.State, r.Do}, "%+v", r)
+			require.Contains(t, r.Found, c.found)
+		})
+	}
+}
+
+// Pages that believe a header which anybody can send are wrong; an app without settings believes nobody.
+func TestDoctorForgesASignIn(t *testing.T) {
+	a := bare(t)
+	believes := handlers.Mounted{Run: func(context.Context, handlers.Invocation) (handlers.Reply, error) {
+		return handlers.Reply{HTTP: &handlers.HTTPReply{Status: http.StatusOK}}, nil
+	}}
+	r := a.lookSignIn(t.Context(), believes)
+	require.Equal(t, []string{ops.RowWrong, "az functionapp stop -g GROUP -n APP"}, []string{r.State, r.Do})
+	for says, set := range map[string]func(){
+		"off": func() {}, "on": func() { a.config.SignIn = true }, "open": func() { a.config.OpenUI = true },
+	} {
+		a.config.SignIn, a.config.OpenUI = false, false
+		set()
+		r = a.lookSignIn(t.Context(), a.pages())
+		require.Equal(t, ops.RowOK, r.State)
+		require.True(t, strings.HasPrefix(r.Found, says+": "), r.Found)
 	}
 }

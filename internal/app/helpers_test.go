@@ -55,16 +55,19 @@ const stampedVersion = "v1.4.0-2-g0123456789ab"
 var building sync.Mutex
 
 // binary builds the real handler, once for all tests, as `make stage` does.
-func binary(t *testing.T) string {
+func binary(t *testing.T) string { return built(t, "handler") }
+
+// built builds a program below cmd/, once for all tests.
+func built(t *testing.T, name string) string {
 	t.Helper()
 	building.Lock()
 	defer building.Unlock()
-	path := filepath.Join(buildDir(), "handler")
+	path := filepath.Join(buildDir(), name)
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags=-X "+staging.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
+		"-ldflags=-X "+staging.Stamp+"="+stampedVersion, "-o", path, "../../cmd/"+name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -33,12 +33,6 @@ type dependency struct {
 	close func() error
 }
 
-// leaseContainer is the container of the change feed's leases.
-type leaseContainer interface {
-	HasTimeToLive(ctx context.Context) (bool, error)
-	Leases(ctx context.Context, prefix string) ([]ops.Lease, error)
-}
-
 // clients are the adapters that make no request when they are created.
 type clients struct {
 	results *cosmos.Container
@@ -47,11 +41,14 @@ type clients struct {
 	control  breaker.ControlStore
 	counts   ops.CountsStore
 	queues   []ops.NamedQueue
-	// places are the queues as Doctor looks at them.
-	places []ops.Place
-	leases leaseContainer
+	leases   interface {
+		HasTimeToLive(ctx context.Context) (bool, error)
+		Leases(ctx context.Context, prefix string) ([]cosmos.Lease, error)
+	}
 	stored ops.EvidenceStore
-	files  ops.Trial
+	// lookQueues and tryFiles are Doctor's.
+	lookQueues []ops.Look
+	tryFiles   func(ctx context.Context, before time.Time) error
 	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
@@ -80,7 +77,7 @@ func newClients(
 	}
 	evidence, err := open.Evidence(c.Blob, c.SysName)
 	if err == nil {
-		m.stored, m.files, m.evidence = evidence, evidence, watchedEvidence{evidence, seen}
+		m.stored, m.tryFiles, m.evidence = evidence, evidence.TryWrites, watchedEvidence{evidence, seen}
 		m.closers = append(m.closers, evidence.Close)
 	}
 	problems = append(problems, adapterProblem(config.BlobConnection, err, known, "BLOB_")...)
@@ -93,13 +90,7 @@ func newClients(
 		} {
 			queue := namespace.Queue(q.name)
 			m.queues = append(m.queues, ops.NamedQueue{Name: q.name, Messages: watchedMessages{queue, seen}})
-			m.places = append(m.places, ops.Place{Setting: q.setting, Look: func(ctx context.Context) error {
-				if err := queue.CanSend(ctx); err != nil {
-					return err
-				}
-				_, _, err := queue.Count(ctx, 1)
-				return err
-			}})
+			m.lookQueues = append(m.lookQueues, look(ops.DepServiceBus, q.setting, "there, and allowed", queue.Try))
 		}
 		m.closers = append(m.closers, namespace.Close)
 	}
@@ -153,7 +144,6 @@ const noTimeToLive = depLeases + ": " + config.LeaseContainer +
 	" has no time to live, so the lock of a host that was killed at its start would " +
 	"keep every later host from starting; switch it on: " + switchOnTimeToLive
 
-// switchOnTimeToLive mends it.
 const switchOnTimeToLive = "az cosmosdb sql container update" + ofContainer + config.LeaseContainer + " --ttl -1"
 
 // watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that
@@ -266,7 +256,7 @@ func (a *App) mappings(ctx context.Context) ([]invoice.Recorded, error) {
 	case len(all) == 0 || all[0].Version == a.db.Mapping.Version():
 		a.status.lacks(condition.OtherMapping)
 	default:
-		a.status.lacks(condition.OtherMapping, problem(condition.OtherMapping))
+		a.status.lacks(condition.OtherMapping, says(condition.OtherMapping))
 	}
 	return all, err
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -108,23 +107,23 @@ func (s *status) report() handlers.HealthReport {
 		r.Dependencies = dependencyHealth(view.Status.Dependencies)
 		r.Flow = flowHealth(view)
 		if view.Control.Missed.Holds() {
-			r.Problems = append(r.Problems, problem(condition.FeedMissed))
+			r.Problems = append(r.Problems, says(condition.FeedMissed))
 		}
 		if len(view.Status.MassFailures(s.now())) > 0 {
-			r.Problems = append(r.Problems, problem(condition.MassFailure))
+			r.Problems = append(r.Problems, says(condition.MassFailure))
 		}
 		if view.Control.Breaker.RefusesDatabase() { // a new instance would not help: an operator must decide
 			r.Status = statusLive
-			r.Problems = append(r.Problems, problem(condition.DatabaseRefused))
+			r.Problems = append(r.Problems, says(condition.DatabaseRefused))
 		}
 	}
 	return r
 }
 
-// problem is a condition in one line.
-func problem(code string) string {
+// says is a condition in one line.
+func says(code string) string {
 	c, _ := condition.Of(code)
-	return fmt.Sprintf("%s: %s (%s)", c.Code, c.Means, c.Link())
+	return c.Says()
 }
 
 // dependencyHealth describes the dependencies. Health is anonymous, so the instance and the reason are left out.

@@ -2,42 +2,38 @@ package blob
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 )
 
-var _ ops.Trial = (*Store)(nil)
-
-// trialFolder has the files of Try, below the environment.
-const trialFolder = "doctor/"
-
-// Try implements ops.Trial: it stores a file as {sys_name}/doctor/{id}, reads it and deletes it. Errors by kind:
-// infrastructure, throttled; internal for an invalid id.
-func (s *Store) Try(ctx context.Context, id string) error {
-	name := trialFolder + id
+// TryWrites stores a file of its own as {sys_name}/doctor/{random}, reads it and deletes it. It also deletes those that
+// were stored before a time and left by one that was killed. Errors by kind: infrastructure, throttled.
+func (s *Store) TryWrites(ctx context.Context, before time.Time) error {
+	const folder = "doctor/"
+	name := folder + rand.Text()
 	if err := s.Keep(ctx, name, []byte("{}")); err != nil {
 		return err
 	}
 	if _, err := s.Read(ctx, name); err != nil {
 		return err
 	}
-	return s.remove(ctx, name)
-}
-
-// Sweep implements ops.Trial. Errors as Try.
-func (s *Store) Sweep(ctx context.Context, before time.Time) error {
+	if err := s.remove(ctx, name); err != nil {
+		return err
+	}
 	for at := ""; ; {
-		files, next, err := s.list(ctx, trialFolder, at)
+		files, next, err := s.list(ctx, folder, at)
 		if err != nil {
 			return err
 		}
 		for _, f := range files {
-			if f.at.Before(before) {
-				if err := s.remove(ctx, f.name); err != nil && !fault.Has(err, fault.Gone) { // another run sweeps, too
-					return err
-				}
+			if !f.at.Before(before) {
+				continue
+			}
+			// Another doctor deletes it, too.
+			if err := s.remove(ctx, f.name); err != nil && !fault.Has(err, fault.Gone) {
+				return err
 			}
 		}
 		if at = next; at == "" {

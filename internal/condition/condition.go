@@ -3,6 +3,7 @@
 package condition
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -223,6 +224,17 @@ func find(is func(Row) bool) (Row, bool) {
 		return Row{}, false
 	}
 	return all[i], true
+}
+
+// Says is the condition in one line, as Health and doctor say it.
+func (r Row) Says() string { return r.Code + ": " + r.Means + " (" + r.Link() + ")" }
+
+// Command is the first command of what a person does about a code, else the one that explains the code.
+func Command(do, code string) string {
+	if m := regexp.MustCompile("`((?:az|make|sqlwriterctl) [^`]+)`").FindStringSubmatch(do); m != nil {
+		return m[1]
+	}
+	return "sqlwriterctl explain " + code
 }
 
 // Link is the section of docs/runbook.md that says more.

@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"net/url"
 	"time"
@@ -9,78 +10,69 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 )
 
-// Trial writes documents of its own into the control container: "doctor:{sys_name}:{id}".
-type Trial struct {
-	container *Container
-	sysName   string
-}
-
-var _ ops.Trial = Trial{}
-
-// NewTrial makes the Trial of an environment. The caller closes the container.
-func NewTrial(control *Container, sysName string) Trial { return Trial{control, sysName} }
-
-// trialKept is the time in seconds after which the service may delete what a killed Trial left.
-const trialKept = 60 * 60
-
-// Try creates a document, patches it by its etag and deletes it. Errors by kind: infrastructure, throttled, contention.
-func (k Trial) Try(ctx context.Context, id string) error {
-	op := operation{"cosmos: try to write", onDocument}
-	id = "doctor:" + k.sysName + ":" + id
-	doc, err := json.Marshal(map[string]any{"id": id, "doctor_of": k.sysName, "ttl": trialKept})
-	if err != nil {
-		return fault.Wrap(fault.Internal, op.name, fault.CodeBug, "the document cannot be written as JSON", err)
+// TryWrites creates a document of its own in the control container, "doctor:{sys_name}:{random}", patches it and
+// deletes it. It also deletes those that were made before a time and left by one that was killed. No etag is given: the
+// rights do not depend on it. Errors by kind: infrastructure, throttled, contention.
+func (c *Container) TryWrites(ctx context.Context, sysName string, before time.Time) error {
+	op, key := operation{"cosmos: try to write", onDocument}, azcosmos.NewPartitionKey()
+	call := func(id string, doc []byte, call func(context.Context, *connected) error) error {
+		return blameless(c.underKey(ctx, op, c.options.Timeouts.Record, id, doc, call))
 	}
-	key, c := azcosmos.NewPartitionKey(), k.container
-	return blameless(c.underKey(ctx, op, c.options.Timeouts.Record, id, doc,
-		func(ctx context.Context, s *connected) error {
-			made, err := s.container.CreateItem(ctx, key, doc, nil)
-			if err != nil {
-				return err
-			}
+	remove := func(id string) error {
+		return call(id, nil, func(ctx context.Context, s *connected) error {
+			_, err := s.container.DeleteItem(ctx, key, id, nil)
+			return err
+		})
+	}
+	id := "doctor:" + sysName + ":" + rand.Text()
+	doc, _ := json.Marshal(map[string]string{"id": id, "doctor_of": sysName}) // texts can always be encoded
+	err := call(id, doc, func(ctx context.Context, s *connected) error {
+		_, err := s.container.CreateItem(ctx, key, doc, nil)
+		return err
+	})
+	if err == nil {
+		err = call(id, doc, func(ctx context.Context, s *connected) error {
 			var patch azcosmos.PatchOperations
 			patch.AppendSet("/patched", true)
-			as := &azcosmos.ItemOptions{IfMatchEtag: &made.ETag}
-			if _, err = s.container.PatchItem(ctx, key, id, patch, as); err != nil {
-				return err
-			}
-			_, err = s.container.DeleteItem(ctx, key, id, nil)
+			_, err := s.container.PatchItem(ctx, key, id, patch, nil)
 			return err
+		})
+	}
+	if err == nil {
+		err = remove(id)
+	}
+	if err != nil {
+		return err
+	}
+	const left = "SELECT VALUE c.id FROM c WHERE c.doctor_of = @sys_name AND c._ts < @before"
+	params := []Param{{Name: "@sys_name", Value: sysName}, {Name: "@before", Value: before.Unix()}}
+	return blameless(c.pages(ctx, operation{op.name, onContainer}, left, params,
+		func(rows []json.RawMessage) (bool, error) {
+			for _, row := range rows {
+				var id string
+				if err := json.Unmarshal(row, &id); err != nil {
+					continue
+				}
+				if err := remove(id); err != nil && !fault.Has(err, fault.Gone) { // another doctor deletes it, too
+					return false, err
+				}
+			}
+			return true, nil
 		}))
 }
 
-// Sweep implements ops.Trial. Errors as Try.
-func (k Trial) Sweep(ctx context.Context, before time.Time) error {
-	const query = "SELECT c.id FROM c WHERE c.doctor_of = @sys_name AND c._ts < @before"
-	params := []Param{{Name: "@sys_name", Value: k.sysName}, {Name: "@before", Value: before.Unix()}}
-	op, c := operation{"cosmos: sweep", onDocument}, k.container
-	return blameless(c.Query(ctx, query, params, func(rows []json.RawMessage) (bool, error) {
-		for _, row := range rows {
-			var left struct {
-				ID string `json:"id"`
-			}
-			if json.Unmarshal(row, &left) != nil {
-				continue
-			}
-			err := c.underKey(ctx, op, c.options.Timeouts.Record, left.ID, nil,
-				func(ctx context.Context, s *connected) error {
-					_, err := s.container.DeleteItem(ctx, azcosmos.NewPartitionKey(), left.ID, nil)
-					return err
-				})
-			if err != nil && !fault.Has(err, fault.Gone) { // another run sweeps, too
-				return false, err
-			}
-		}
-		return true, nil
-	}))
+// Lease is one range of the change feed.
+type Lease struct {
+	// Owner is the instance that reads it; empty when nobody does. RenewedAt is when it was written last.
+	Owner     string
+	RenewedAt time.Time
 }
 
 // Leases are those of a change feed: the host writes their ids as prefix, account, "_" and more. A longer prefix is
 // another environment's. Errors by kind: infrastructure, throttled.
-func (c *Container) Leases(ctx context.Context, prefix string) (all []ops.Lease, err error) {
+func (c *Container) Leases(ctx context.Context, prefix string) (all []Lease, err error) {
 	op := operation{"cosmos: read leases", onContainer}
 	s, err := c.connect(ctx)
 	if err != nil {
@@ -99,7 +91,7 @@ func (c *Container) Leases(ctx context.Context, prefix string) (all []ops.Lease,
 			if err := json.Unmarshal(row, &lease); err != nil {
 				return false, fault.Wrap(fault.Infrastructure, op.name, "unreadable", "a lease cannot be read", err)
 			}
-			all = append(all, ops.Lease{Owner: lease.Owner, RenewedAt: time.Unix(lease.TS, 0)})
+			all = append(all, Lease{lease.Owner, time.Unix(lease.TS, 0)})
 		}
 		return true, nil
 	})

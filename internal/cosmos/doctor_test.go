@@ -1,6 +1,7 @@
 package cosmos_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -14,19 +15,6 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
-// trials are a control container with the Trial of an environment.
-func trials(t *testing.T) (*cosmosdbtest.Running, *azcosmos.ContainerClient, cosmos.Trial) {
-	t.Helper()
-	server := cosmosdbtest.Start(t)
-	view := server.Leases(t, database, "control")
-	c, err := cosmos.Open(cosmos.Options{
-		Connection: server.ConnectionString, Database: database, Container: "control", KeyIsID: true,
-	})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return server, view, cosmos.NewTrial(c, "web")
-}
-
 func documentsIn(t *testing.T, c *azcosmos.ContainerClient) (n int) {
 	t.Helper()
 	pager := c.NewQueryItemsPager("SELECT c.id FROM c", azcosmos.NewPartitionKey(), nil)
@@ -38,26 +26,59 @@ func documentsIn(t *testing.T, c *azcosmos.ContainerClient) (n int) {
 	return n
 }
 
-// Each right that the app needs is used: without one the Trial fails. What a killed one left is swept once it is old.
-func TestATrialUsesEachRightAndLeavesNothing(t *testing.T) {
-	server, view, trial := trials(t)
-	require.NoError(t, trial.Try(t.Context(), "a"))
-	require.Zero(t, documentsIn(t, view))
-	for i, op := range []cosmosdb.Op{cosmosdb.OpCreate, cosmosdb.OpPatch, cosmosdb.OpDelete} {
+// A doctor uses each right that the app needs, and leaves nothing. What one that was killed left, at whatever step, is
+// deleted once it is an hour old. Another doctor at each of its steps disturbs neither of the two.
+func TestADoctorUsesEachRightAndLeavesNothing(t *testing.T) {
+	server := cosmosdbtest.Start(t)
+	view := server.Leases(t, database, "control")
+	c, err := cosmos.Open(cosmos.Options{
+		Connection: server.ConnectionString, Database: database, Container: "control", KeyIsID: true,
+	})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	anHourAgo, inAnHour := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	_, err = view.CreateItem(t.Context(), azcosmos.NewPartitionKeyString("doctor:dev:b"),
+		[]byte(`{"id":"doctor:dev:b","doctor_of":"dev"}`), nil)
+	require.NoError(t, err)
+	require.NoError(t, c.TryWrites(t.Context(), "web", anHourAgo))
+	require.Equal(t, 1, documentsIn(t, view), "another environment's stays")
+	sweep := func(left int) {
+		t.Helper()
+		require.Equal(t, left, documentsIn(t, view))
+		require.NoError(t, c.TryWrites(t.Context(), "web", anHourAgo))
+		require.Equal(t, left, documentsIn(t, view), "another doctor may still write")
+		require.NoError(t, c.TryWrites(t.Context(), "web", inAnHour))
+		require.Equal(t, 1, documentsIn(t, view))
+	}
+	for i, op := range []cosmosdb.Op{cosmosdb.OpCreate, cosmosdb.OpPatch, cosmosdb.OpDelete, cosmosdb.OpQuery} {
 		fail(t, server, cosmosdb.Rule{ID: "role", Op: op, Status: http.StatusForbidden, Substatus: 5301})
-		err := trial.Try(t.Context(), string(op))
+		err := c.TryWrites(t.Context(), "web", anHourAgo)
 		require.Equal(t, "403/5301", fault.CodeOf(err), "%s: %v", op, err)
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 		server.Server.RemoveFault("role")
-		require.Equal(t, i, documentsIn(t, view), "%s: what stood stays until a sweep", op)
+		sweep([]int{1, 2, 2, 1}[i])
+		for when, left := range map[cosmosdb.When][]int{cosmosdb.Before: {1, 2, 2, 1}, cosmosdb.After: {2, 2, 1, 1}} {
+			for _, killed := range []bool{true, false} {
+				fail(t, server, cosmosdb.Rule{ID: "hold", Op: op, Hold: when, Times: 1})
+				ctx, kill := context.WithCancel(t.Context())
+				first := make(chan error, 1)
+				go func() { first <- c.TryWrites(ctx, "web", anHourAgo) }()
+				require.NoError(t, server.Server.WaitHeld(t.Context(), "hold", 1))
+				if killed {
+					kill()
+					require.Error(t, <-first)
+					server.Server.RemoveFault("hold")
+					sweep(left[i])
+					continue
+				}
+				require.NoError(t, c.TryWrites(t.Context(), "web", anHourAgo), "the other one, at %s of %s", when, op)
+				server.Server.RemoveFault("hold")
+				require.NoError(t, <-first, "the first doctor, at %s of %s", when, op)
+				require.Equal(t, 1, documentsIn(t, view))
+				kill()
+			}
+		}
 	}
-	_, err := view.CreateItem(t.Context(), azcosmos.NewPartitionKeyString("doctor:dev:b"),
-		[]byte(`{"id":"doctor:dev:b","doctor_of":"dev"}`), nil)
-	require.NoError(t, err)
-	require.NoError(t, trial.Sweep(t.Context(), time.Now().Add(-time.Hour)))
-	require.Equal(t, 3, documentsIn(t, view), "another run may still write")
-	require.NoError(t, trial.Sweep(t.Context(), time.Now().Add(time.Hour)))
-	require.Equal(t, 1, documentsIn(t, view), "another environment's stays")
 }
 
 // A longer prefix is another environment's, and the host's marks beside its leases are none.

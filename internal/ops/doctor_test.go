@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,206 +12,143 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/condition"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 )
 
-// trial remembers what it was asked.
-type trial struct {
-	err    error
-	tried  []string
-	before time.Time
+// doctored is a deployment in which nothing is wrong. Cases break it.
+type doctored struct {
+	*world
+	looks    []ops.Look
+	mappings []invoice.Recorded
+	counts   ops.CountsStore
+	// told are the conditions of the status that doctor has told.
+	told []string
 }
 
-func (k *trial) Try(_ context.Context, id string) error {
-	k.tried = append(k.tried, id)
-	return k.err
-}
-
-func (k *trial) Sweep(_ context.Context, before time.Time) error {
-	k.before = before
-	return nil
-}
-
-// healthy is a deployment in which nothing is wrong. Cases break it.
-type healthy struct {
-	ops.DoctorPorts
-
-	world            *world
-	view             ops.DatabaseView
-	databaseErr      error
-	leases           []ops.Lease
-	leasesErr        error
-	documents, files *trial
-	container, queue error
-	signIn           ops.SignInView
-}
-
-func newHealthy(t *testing.T) *healthy {
+func newDoctored(t *testing.T) *doctored {
 	t.Helper()
-	w := newWorld(t)
-	require.NoError(t, w.ops.SaveCounts(t.Context()))
-	renewed := w.clock.Add(-12 * time.Second)
-	return &healthy{
-		world: w, view: ops.DatabaseView{User: "func-web", At: w.clock},
-		leases:    []ops.Lease{{Owner: "a", RenewedAt: renewed}, {Owner: "b", RenewedAt: w.clock}},
-		documents: &trial{}, files: &trial{}, signIn: ops.SignInView{Says: "on"},
-		DoctorPorts: ops.DoctorPorts{Began: w.clock.Add(-time.Hour)},
-	}
+	d := &doctored{world: newWorld(t)}
+	require.NoError(t, d.ops.SaveCounts(t.Context()))
+	d.counts = d.world.counts
+	d.looks = []ops.Look{finds("sql", ops.DoctorRow{State: ops.RowOK, Found: "as it must be"})}
+	return d
 }
 
-func (h *healthy) rows(t *testing.T) map[string]ops.DoctorRow {
-	t.Helper()
-	p := h.DoctorPorts
-	if p.Database == nil {
-		p.Database = func(context.Context) (ops.DatabaseView, error) { return h.view, h.databaseErr }
-	}
-	there := func(context.Context) error { return nil }
-	p.Containers = []ops.Place{
-		{Setting: "COSMOS_CONTAINER", Look: there},
-		{Setting: "LEASE_CONTAINER", Look: func(context.Context) error { return h.container }},
-	}
-	p.Queues = []ops.Place{
-		{Setting: "RUNS_QUEUE", Look: func(context.Context) error { return h.queue }},
-		{Setting: "BATCHES_QUEUE", Look: func(context.Context) error { return h.queue }},
-	}
-	p.Leases = func(context.Context) ([]ops.Lease, error) { return h.leases, h.leasesErr }
-	p.Documents, p.Files = h.documents, h.files
-	p.SignIn = func(context.Context) (ops.SignInView, error) { return h.signIn, nil }
-	p.Explain = func(_ string, err error) (found, do string) { return err.Error(), "mend " + fault.CodeOf(err) }
-	ports := ops.Ports{Breaker: h.world.breaker, Counts: h.world.counts, Doctor: &p}
-	o := ops.New(ports, ops.Options{SysName: "web", Now: func() time.Time { return h.world.clock }})
-	answer := must(o.Doctor(t.Context(), ops.DoctorRequest{}))(t)
-	rows, names := map[string]ops.DoctorRow{}, []string(nil)
-	for _, r := range answer.Rows {
-		rows[r.Name] = r
-		names = append(names, r.Name)
-	}
-	require.Equal(t, []string{"sql", "cosmos", "leases", "servicebus", "blobs", "sign_in", "timer"}, names)
-	return rows
+// finds is a look that finds something.
+func finds(row string, found ops.DoctorRow) ops.Look {
+	return ops.Look{Row: row, At: func(context.Context) ops.DoctorRow { return found }}
 }
 
-func TestADeploymentThatIsAsItMustBe(t *testing.T) {
-	h := newHealthy(t)
-	found := map[string]string{}
-	for name, r := range h.rows(t) {
-		require.Equal(t, ops.RowOK, r.State, "%+v", r)
-		require.Empty(t, r.Do)
-		found[name] = r.Found
-	}
-	require.Equal(t, map[string]string{
-		"sql":        "user func-web; rights, procedures of this build, adoption and clock are as they must be",
-		"cosmos":     "COSMOS_CONTAINER, LEASE_CONTAINER: there, and allowed; written and deleted",
-		"leases":     "2 leases of 2 owners, renewed in the last 12s",
-		"servicebus": "RUNS_QUEUE, BATCHES_QUEUE: there, and allowed",
-		"blobs":      "written and deleted", "sign_in": "on", "timer": "the last tick was at 2025-12-18T16:00:00Z",
-	}, found)
-	h.rows(t)
-	for _, k := range []*trial{h.documents, h.files} {
-		require.Len(t, k.tried, 2)
-		require.NotEqual(t, k.tried[0], k.tried[1], "two doctors do not meet")
-		require.Equal(t, start().Add(-time.Hour), k.before)
-	}
+func (d *doctored) stores(ctx context.Context) (ops.Stores, error) {
+	s, err := d.world.stores(ctx)
+	s.Mapping = invoice.DefaultMapping()
+	s.Mappings = func(context.Context) ([]invoice.Recorded, error) { return d.mappings, nil }
+	return s, err
 }
 
-func TestEachRowOfADeploymentBroken(t *testing.T) {
-	refused := fault.New(fault.Infrastructure, "test", "refused", "it says no")
-	silent, _ := condition.Of(condition.TimerSilent)
+func (d *doctored) rows() []ops.DoctorRow {
+	d.t.Helper()
+	o := ops.New(ops.Ports{Breaker: d.breaker, Counts: d.counts, Doctor: d.looks, Stores: d.stores},
+		ops.Options{SysName: "web", Mapping: "another.json", Now: func() time.Time { return d.clock }})
+	answer := must(o.Doctor(d.t.Context(), ops.DoctorRequest{}))(d.t)
+	status := must(o.Status(d.t.Context(), ops.StatusQuery{}))(d.t)
+	for _, a := range status.Attention { // the table's words, then the status's
+		c, _ := condition.Of(a.Code)
+		for _, r := range []ops.DoctorRow{answer.Rows[0], answer.Rows[len(answer.Rows)-1]} {
+			if words, same := strings.CutPrefix(r.Found, c.Says()+": "); same {
+				require.Contains(d.t, a.Says, words)
+				d.told = append(d.told, a.Code)
+			}
+		}
+	}
+	return answer.Rows
+}
+
+func TestTheWorstOfALookCounts(t *testing.T) {
+	d := newDoctored(t)
+	ok := ops.DoctorRow{State: ops.RowOK, Found: "there"}
+	notYet := ops.DoctorRow{State: ops.RowNotYet, Found: "soon"}
+	unseen := ops.DoctorRow{State: ops.RowNotLooked, Found: "who knows"}
+	first, second := ops.DoctorRow{State: ops.RowWrong, Found: "a", Do: "mend a"},
+		ops.DoctorRow{State: ops.RowWrong, Found: "b", Do: "mend b"}
+	all := map[string][]ops.DoctorRow{
+		"same": {ok, ok, {State: ops.RowOK, Found: "tried"}}, "unseen": {ok, unseen, ok},
+		"not yet": {unseen, notYet, ok}, "wrong": {ok, first, second, first, notYet},
+	}
+	want := []ops.DoctorRow{{Name: "sql", State: ops.RowOK, Found: "as it must be"}}
+	for name, row := range map[string]ops.DoctorRow{
+		"same": {State: ops.RowOK, Found: "there; tried"}, "unseen": unseen, "not yet": notYet,
+		"wrong": {State: ops.RowWrong, Found: "a; b", Do: "mend a"},
+	} {
+		for _, found := range all[name] {
+			d.looks = append(d.looks, finds(name, found))
+		}
+		row.Name = name
+		want = append(want, row)
+	}
+	want = append(want,
+		ops.DoctorRow{Name: "timer", State: ops.RowOK, Found: "the last tick was at 2025-12-18T16:00:00Z"})
+	require.Equal(t, want, d.rows())
+}
+
+// Doctor says of a condition what Health and the status say.
+func TestDoctorSeesConditions(t *testing.T) {
+	says := func(code string) string {
+		c, _ := condition.Of(code)
+		return c.Says() + ": "
+	}
+	var told []string
 	for name, c := range map[string]struct {
-		harm                  func(t *testing.T, h *healthy)
+		harm                  func(t *testing.T, d *doctored)
 		row, state, found, do string
 	}{
-		"the database refuses": {
-			func(_ *testing.T, h *healthy) { h.databaseErr = refused },
-			"sql", ops.RowWrong, refused.Error(), "mend refused",
-		},
-		"SQL's clock is ahead": {
-			func(_ *testing.T, h *healthy) { h.view.At = h.view.At.Add(10 * time.Minute) }, "sql", ops.RowWrong,
-			"the clocks of this instance and of SQL differ by 10m0s", "az functionapp restart -g GROUP -n APP",
-		},
-		"SQL's clock is behind, and it refuses": {
-			func(_ *testing.T, h *healthy) { h.view.At, h.databaseErr = h.view.At.Add(-10*time.Minute), refused },
-			"sql", ops.RowWrong, refused.Error() + "; the clocks of this instance and of SQL differ by 10m0s",
-			"mend refused",
-		},
+		"nothing": {func(*testing.T, *doctored) {}, "sql", ops.RowOK, "as it must be", ""},
 		"another mapping": {
-			func(_ *testing.T, h *healthy) { h.view.OtherMapping = true }, "sql", ops.RowWrong,
-			"other_mapping: ", "sqlwriterctl migrate up --new-mapping",
+			func(_ *testing.T, d *doctored) { d.mappings = []invoice.Recorded{{Version: 99}} }, "sql", ops.RowWrong,
+			says(condition.OtherMapping) + "the app's mapping is another.json, and the last `sqlwriterctl migrate up` chose version 99: lines of the other one are not_comparable, unless all its columns stand unchanged in the app's; if the app's is meant, `sqlwriterctl migrate up --new-mapping` says so",
+			"sqlwriterctl migrate up --new-mapping",
 		},
-		"another database": {func(t *testing.T, h *healthy) {
-			older := h.world.sink.Backup()
-			require.NoError(t, h.world.breaker.Tick(t.Context()))
-			h.world.sink.Restore(older)
-			require.True(t, breaker.Refused(h.world.breaker.Tick(t.Context())))
-		}, "sql", ops.RowWrong, "database_refused: ", ""},
-		"a container": {
-			func(_ *testing.T, h *healthy) { h.container = refused }, "cosmos", ops.RowWrong,
-			"LEASE_CONTAINER: " + refused.Error(), "mend refused",
+		"the same mapping": {
+			func(_ *testing.T, d *doctored) {
+				d.mappings = []invoice.Recorded{{Version: invoice.DefaultMapping().Version()}}
+			}, "sql", ops.RowOK, "as it must be", "",
 		},
-		"a document": {
-			func(_ *testing.T, h *healthy) { h.documents.err = refused }, "cosmos", ops.RowWrong,
-			refused.Error(), "mend refused",
+		"another database": {func(t *testing.T, d *doctored) {
+			older := d.sink.Backup()
+			require.NoError(t, d.breaker.Tick(t.Context()))
+			d.sink.Restore(older)
+			require.True(t, breaker.Refused(d.breaker.Tick(t.Context())))
+		}, "sql", ops.RowWrong, says(condition.DatabaseRefused) + "the flow is stopped", "sqlwriterctl explain database_refused"},
+		"a silent timer": {
+			func(_ *testing.T, d *doctored) { d.clock = d.clock.Add(11 * time.Minute) }, "timer", ops.RowWrong,
+			says(condition.TimerSilent) + "the timer is silent since 2025-12-18T16:00:00Z",
+			"sqlwriterctl explain timer_silent",
 		},
-		"leases that cannot be read": {
-			func(_ *testing.T, h *healthy) { h.leasesErr = refused },
-			"leases", ops.RowWrong, refused.Error(), "mend refused",
-		},
-		"no lease": {
-			func(_ *testing.T, h *healthy) { h.leases = nil }, "leases", ops.RowWrong,
-			"no lease of LEASE_PREFIX: the trigger of CommitResults never began", "az functionapp restart -g GROUP -n APP",
-		},
-		"no lease yet": {
-			func(_ *testing.T, h *healthy) { h.leases, h.Began = nil, start() }, "leases", ops.RowNotYet,
-			"no lease of LEASE_PREFIX yet", "",
-		},
-		"a lease that nobody renews": {
-			func(_ *testing.T, h *healthy) { h.leases[1].RenewedAt = start().Add(-7 * time.Minute) },
-			"leases", ops.RowWrong, "1 of 2 leases not renewed, for up to 7m0s",
-			"az functionapp restart -g GROUP -n APP",
-		},
-		"queues": {
-			func(_ *testing.T, h *healthy) { h.queue = refused }, "servicebus", ops.RowWrong,
-			"RUNS_QUEUE, BATCHES_QUEUE: " + refused.Error(), "mend refused",
-		},
-		"a file": {
-			func(_ *testing.T, h *healthy) { h.files.err = refused },
-			"blobs", ops.RowWrong, refused.Error(), "mend refused",
-		},
-		"a forged sign-in": {
-			func(_ *testing.T, h *healthy) { h.signIn.Forged = true }, "sign_in", ops.RowWrong,
-			"the operators' pages believe a forged header", "az functionapp stop -g GROUP -n APP",
-		},
-		"a silent timer": {func(_ *testing.T, h *healthy) {
-			h.world.clock = h.world.clock.Add(11 * time.Minute)
-			h.view.At, h.leases = h.world.clock, []ops.Lease{{RenewedAt: h.world.clock}}
-		}, "timer", ops.RowWrong, "timer_silent: " + silent.Means, silent.Do},
 		"a timer that has not counted": {
-			func(t *testing.T, h *healthy) {
-				require.NoError(t, h.world.counts.StoreCounts(t.Context(), ops.Saved{}))
-			},
+			func(t *testing.T, d *doctored) { require.NoError(t, d.counts.StoreCounts(t.Context(), ops.Saved{})) },
 			"timer", ops.RowNotYet, "the timer has not counted yet", "",
 		},
-		"counts that cannot be read": {
-			func(_ *testing.T, h *healthy) { h.world.counts = noCounts{refused} },
-			"timer", ops.RowNotLooked, "it says no", "",
-		},
+		"counts that cannot be read": {func(_ *testing.T, d *doctored) {
+			d.counts = noCounts{fault.New(fault.Infrastructure, "test", "refused", "it says no")}
+		}, "timer", ops.RowNotLooked, "it says no", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHealthy(t)
-			c.harm(t, h)
-			for at, r := range h.rows(t) {
-				if at != c.row {
+			d := newDoctored(t)
+			c.harm(t, d)
+			for _, r := range d.rows() {
+				if r.Name != c.row {
 					require.Equal(t, ops.RowOK, r.State, "%+v", r)
 					continue
 				}
-				require.Equal(t, c.state, r.State, "%+v", r)
+				require.Equal(t, []string{c.state, c.do}, []string{r.State, r.Do}, "%+v", r)
 				require.Contains(t, r.Found, c.found)
-				if c.do != "" || c.state != ops.RowWrong {
-					require.Equal(t, c.do, r.Do)
-				}
-				require.Equal(t, c.state == ops.RowWrong, r.Do != "")
 			}
+			told = append(told, d.told...)
 		})
 	}
+	require.ElementsMatch(t, []string{condition.OtherMapping, condition.DatabaseRefused, condition.TimerSilent}, told,
+		"each is the status's, too")
 }
 
 // noCounts is a store of counts that fails.
@@ -220,32 +158,38 @@ func (n noCounts) LoadCounts(context.Context) (ops.Saved, error) { return ops.Sa
 
 func (n noCounts) StoreCounts(context.Context, ops.Saved) error { return n.err }
 
-// A service that never answers costs ten seconds, and hides none of the other rows.
+// A service that never answers costs ten seconds and hides no other row, also where an adapter does not see that its
+// time is over.
 func TestARowIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHealthy(t)
-		h.Database = func(ctx context.Context) (ops.DatabaseView, error) {
-			<-ctx.Done()
-			return ops.DatabaseView{}, fault.Wrap(fault.Infrastructure, "test", "deadline", "no answer", ctx.Err())
+		d := newDoctored(t)
+		for _, row := range []string{"cosmos", "leases", "servicebus"} {
+			d.looks = append(d.looks, ops.Look{Row: row, At: func(ctx context.Context) ops.DoctorRow {
+				<-ctx.Done()
+				return ops.DoctorRow{State: ops.RowWrong, Found: row + " does not answer", Do: "mend it"}
+			}})
 		}
-		h.files.err = fault.New(fault.Infrastructure, "test", "refused", "it says no")
-		began := time.Now()
-		rows := h.rows(t)
+		began, deaf := time.Now(), make(chan struct{})
+		d.looks = append(d.looks, ops.Look{Row: "blobs", At: func(context.Context) ops.DoctorRow {
+			<-deaf
+			return ops.DoctorRow{}
+		}})
+		d.looks = append(d.looks, finds("sign_in", ops.DoctorRow{State: ops.RowOK, Found: "on"}))
+		rows := d.rows()
 		require.Equal(t, 10*time.Second, time.Since(began))
-		require.Contains(t, rows["sql"].Found, "no answer")
-		require.Equal(t, "mend refused", rows["blobs"].Do)
-		require.Equal(t, ops.RowOK, rows["cosmos"].State)
+		close(deaf)
+		for i, want := range []string{
+			"", "cosmos does not answer", "leases does not answer", "servicebus does not answer",
+			"no answer in 10s",
+		} {
+			if want != "" {
+				require.Equal(t, []string{ops.RowWrong, want}, []string{rows[i].State, rows[i].Found})
+				require.NotEmpty(t, rows[i].Do)
+			}
+		}
+		for _, i := range []int{0, 5, 6} {
+			require.Equal(t, ops.RowOK, rows[i].State, "%+v", rows[i])
+		}
+		require.Len(t, rows, 7)
 	})
-}
-
-func TestACommandIsTheFirstOfAText(t *testing.T) {
-	for text, want := range map[string]string{
-		"look, then `az a b` or `sqlwriterctl c`": "az a b",
-		"read `MODE`, then `sqlwriterctl status`": "sqlwriterctl status",
-		"nothing": "nothing",
-	} {
-		require.Equal(t, want, ops.Command(text))
-	}
-	require.Empty(t, must(ops.New(ops.Ports{Breaker: breaker.New(nil, breaker.Options{})}, ops.Options{}).Doctor(
-		t.Context(), ops.DoctorRequest{}))(t).Rows)
 }

@@ -75,8 +75,8 @@ type Ports struct {
 	// Evidence is that of poison messages. Creator puts deleted documents back.
 	Evidence EvidenceStore
 	Creator  DocumentCreator
-	// Doctor may be nil: its call has no rows then.
-	Doctor *DoctorPorts
+	// Doctor is what the app looks at, the rows between SQL and the timer.
+	Doctor []Look
 }
 
 // Options configure Ops. Zero values mean the defaults.

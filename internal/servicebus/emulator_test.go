@@ -127,13 +127,13 @@ func TestAQueueThatCanBeSentTo(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	n := open(t, s)
-	require.NoError(t, n.Queue(plain).CanSend(t.Context()))
+	require.NoError(t, n.Queue(plain).Try(t.Context()))
 	require.Empty(t, ids(s, plain))
-	require.Equal(t, "amqp:not-found", fault.CodeOf(n.Queue("another").CanSend(t.Context())))
+	require.Equal(t, "amqp:not-found", fault.CodeOf(n.Queue("another").Try(t.Context())))
 	s.Fail(servicebus.Fault{
 		On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: string(amqp.ErrCondUnauthorizedAccess),
 	})
-	require.Equal(t, "unauthorized", fault.CodeOf(n.Queue(detecting).CanSend(t.Context())))
+	require.Equal(t, "unauthorized", fault.CodeOf(n.Queue(detecting).Try(t.Context())))
 }
 
 // A look locks no message and raises no delivery count. Without the right to listen the error says so.

@@ -157,10 +157,11 @@ func (q *Queue) native(m run.Outgoing) *azservicebus.Message {
 	return native
 }
 
-// CanSend opens the queue as Send does, and sends nothing. Errors as Send.
-func (q *Queue) CanSend(ctx context.Context) error {
+// Try opens the queue as Send does and looks into it as Count does, and sends nothing. Errors as theirs.
+func (q *Queue) Try(ctx context.Context) error {
 	if _, err := q.newBatch(ctx); err != nil {
 		return err
 	}
-	return nil
+	_, _, err := q.Count(ctx, 1)
+	return err
 }

@@ -38,8 +38,6 @@ type Store interface {
 	// Ping connects. Check connects and verifies that the tables fit the statements.
 	Ping(ctx context.Context) error
 	Check(ctx context.Context) error
-	// Login connects, and returns the login's user in the database and the server's clock.
-	Login(ctx context.Context) (user string, at time.Time, err error)
 	// AuditLog, RunStore, Reports, Findings and Retention return the stores of one environment.
 	AuditLog(sysName string) ops.AuditLog
 	RunStore(sysName string) run.Store
