@@ -360,7 +360,7 @@ func TestDoctorNamesEverythingAtOnce(t *testing.T) {
 	d := newDeployment(t)
 	for name, f := range faults() {
 		switch name {
-		case "another partition key", "no container of results", "container without time to live": // another one is worse
+		case "another partition key", "no container of results", "container without time to live":
 		default:
 			f.harm(d)
 		}
