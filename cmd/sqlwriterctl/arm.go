@@ -57,8 +57,8 @@ var missingRight = regexp.MustCompile(`perform action '([\w./-]+)'`)
 // azError has the words of az.
 type azError struct{ error }
 
-// errNoSite is in the error of an app that is not there.
-var errNoSite = errors.New("the subscription")
+// ownError is in our words, without a value of a setting.
+type ownError struct{ error }
 
 // refusedError is a refusal of the Resource Manager.
 type refusedError struct {
@@ -189,11 +189,11 @@ func (p *person) site(ctx context.Context, name string) (s site, err error) {
 		case err != nil:
 			return s, err
 		case len(ids) == 0:
-			return s, advised(fmt.Errorf("no app is named %s in %w %s, or you may not see it", name, errNoSite, p.subscription),
-				"`az account list -o table` lists subscriptions, `az account set --subscription NAME` chooses one")
+			found := fmt.Errorf("no app is named %s in the subscription %s, or you may not see it", name, p.subscription)
+			return s, advised(&ownError{found}, "`az account list -o table` lists subscriptions, `az account set --subscription NAME` chooses one")
 		case len(ids) > 1:
-			return s, advised(fmt.Errorf("%d apps are named %s: %s", len(ids), name, strings.Join(ids, ", ")),
-				"give one of these ids in place of the name")
+			found := fmt.Errorf("%d apps are named %s: %s", len(ids), name, strings.Join(ids, ", "))
+			return s, advised(&ownError{found}, "give one of these ids in place of the name")
 		}
 		id = ids[0]
 	}

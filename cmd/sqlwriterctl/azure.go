@@ -26,12 +26,7 @@ func (a *app) open(ctx context.Context, t *target, app string) error {
 	if err != nil {
 		return err
 	}
-	return t.enter(ctx, p, s)
-}
-
-// enter fills in how a person gets into an app.
-func (t *target) enter(ctx context.Context, p *person, s site) (err error) {
-	t.address = "https://" + s.Properties.DefaultHostName
+	t.person, t.site, t.address = p, &s, "https://"+s.Properties.DefaultHostName
 	if t.key != "" || t.audience != "" {
 		return nil
 	}

@@ -35,6 +35,9 @@ type target struct {
 	key, keyName, audience string
 	// local says that it is the app of the running local stack.
 	local bool
+	// person and site are those of an app that is named; nil without one.
+	person *person
+	site   *site
 }
 
 // stackPath is the file of the local stack, as operators know it.
@@ -142,7 +145,7 @@ func signedIn(address, audience string, client *http.Client) (opsapi.Caller, err
 		token, err := chain.GetToken(ctx,
 			policy.TokenRequestOptions{Scopes: []string{strings.TrimSuffix(audience, "/.default") + "/.default"}})
 		if err != nil {
-			return "", advised(fmt.Errorf("nobody is signed in: %w", err),
+			return "", advised(&azError{fmt.Errorf("nobody is signed in: %w", err)},
 				"sign in with `az login` or `azd auth login`; the app's registration must know them (docs/settings.md, Sign-in)")
 		}
 		return token.Token, nil

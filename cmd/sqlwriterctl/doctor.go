@@ -5,20 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"sqlwriter/internal/fault"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/opsapi"
 )
 
-// Each call has its time: Health is what wakes a cold app, and the app looks at its own rows all at once.
+// Finding the app has lookWithin, and each row. Health, which wakes a cold app, and after it the app's own rows have
+// more: 120 seconds in all at most.
 const (
-	lookWithin, healthWithin, appWithin = 10 * time.Second, 90 * time.Second, 30 * time.Second
+	lookWithin, healthWithin, appWithin = 10 * time.Second, 90 * time.Second, 20 * time.Second
 	// lookAgain is the time between two looks at what is not yet.
 	lookAgain = 10 * time.Second
 )
@@ -30,44 +31,38 @@ type doctorCommand struct {
 
 // The rows that the Resource Manager and Health know. The others are the app's own (internal/ops).
 const (
-	rowSite        = "site"
-	rowSettings    = "settings"
-	rowIdentity    = "identity"
-	rowRoles       = "roles"
-	rowPackage     = "package"
-	rowHost        = "host"
-	rowFunctions   = "functions"
-	rowHealth      = "health"
-	rowAlwaysReady = "always_ready"
-	rowTelemetry   = "telemetry"
+	rowSite, rowSettings, rowIdentity, rowRoles, rowPackage = "site", "settings", "identity", "roles", "package"
+	rowHost, rowFunctions, rowHealth                        = "host", "functions", "health"
+	rowAlwaysReady, rowTelemetry                            = "always_ready", "telemetry"
 )
 
-// doctorRow is a row, and the rows that must be ok before it can be.
+// doctorRow is a row, who looks (nil: the app), and the rows that must be ok before it can be.
 type doctorRow struct {
 	name  string
+	look  func(*doctor, context.Context) (ops.DoctorRow, error)
 	needs []string
 }
 
 // doctorRows are in the order in which things depend on each other.
 func doctorRows() []doctorRow {
 	return []doctorRow{
-		{rowSite, nil},
-		{rowSettings, []string{rowSite}},
-		{rowIdentity, []string{rowSettings}},
-		{rowRoles, []string{rowIdentity}},
-		{rowPackage, []string{rowRoles}},
-		{rowHost, []string{rowPackage}},
-		{rowFunctions, []string{rowHost}},
-		{rowHealth, []string{rowFunctions}},
-		{rowAlwaysReady, []string{rowSite}},
-		{ops.DepSQL, []string{rowHealth}},
-		{ops.DepCosmos, []string{rowHealth}},
-		{ops.RowLeases, []string{ops.DepCosmos, rowAlwaysReady}},
-		{ops.DepServiceBus, []string{rowHealth}},
-		{ops.RowBlobs, []string{rowHealth}},
-		{ops.RowSignIn, []string{rowHealth}},
-		{rowTelemetry, []string{rowHealth}},
-		{ops.DepTimer, []string{rowHealth}},
+		{rowSite, (*doctor).site, nil},
+		{rowSettings, (*doctor).settingsRow, []string{rowSite}},
+		{rowIdentity, (*doctor).identity, []string{rowSettings}},
+		{rowRoles, (*doctor).roles, []string{rowIdentity}},
+		{rowPackage, (*doctor).packaged, []string{rowRoles}},
+		{rowHost, (*doctor).host, []string{rowPackage}},
+		{rowFunctions, (*doctor).functions, []string{rowHost}},
+		{rowHealth, nil, []string{rowFunctions}},
+		{rowAlwaysReady, (*doctor).alwaysReady, []string{rowSite}},
+		{ops.DepSQL, nil, []string{rowHealth}},
+		{ops.DepCosmos, nil, []string{rowHealth}},
+		{ops.RowLeases, nil, []string{ops.DepCosmos, rowAlwaysReady}},
+		{ops.DepServiceBus, nil, []string{rowHealth}},
+		{ops.RowBlobs, nil, []string{rowHealth}},
+		{ops.RowSignIn, nil, []string{rowHealth}},
+		{rowTelemetry, (*doctor).telemetry, []string{rowHealth}},
+		{ops.DepTimer, nil, []string{rowHealth}},
 	}
 }
 
@@ -76,6 +71,11 @@ type diagnosis struct {
 	// Cause is the first wrong row on which another depends that is not ok; empty without one.
 	Cause string          `json:"cause,omitempty"`
 	Rows  []ops.DoctorRow `json:"rows"`
+	// bad are the rows that are not ok, names those of all by state. waits are those that waiting may mend; none where
+	// something is wrong for another reason.
+	bad   []ops.DoctorRow
+	names map[string][]string
+	waits []string
 }
 
 // Run looks at everything, and again while something is not yet there.
@@ -87,14 +87,13 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		found = d.diagnose(ctx)
-		waits := found.waits()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if len(waits) == 0 || !a.now().Add(lookAgain).Before(end) {
+		if len(found.waits) == 0 || !a.now().Add(lookAgain).Before(end) {
 			break
 		}
-		a.notef("not yet: %s", strings.Join(waits, ", "))
+		a.notef("not yet: %s", strings.Join(found.waits, ", "))
 		if err := a.wait(ctx, lookAgain); err != nil {
 			return err
 		}
@@ -102,54 +101,53 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 	if c.Report {
 		return cmp.Or(a.emitReport(found), found.err())
 	}
-	names := idsOf(found.notOK(), func(row ops.DoctorRow) string { return row.Name })
+	names := idsOf(found.bad, func(row ops.DoctorRow) string { return row.Name })
 	if err := a.emit(found, names, func() error { return printDiagnosis(a, found) }); err != nil {
 		return err
 	}
 	return found.err()
 }
 
-// waits are the rows that are not yet there; none where something is wrong that waiting does not mend.
-func (f diagnosis) waits() []string {
-	notYet := f.in(ops.RowNotYet)
-	for _, name := range f.in(ops.RowWrong) {
-		if !slices.ContainsFunc(notYet, func(early string) bool { return slices.Contains(dependents(early), name) }) {
-			return nil
-		}
-	}
-	return notYet
-}
-
-// dependents are the rows that depend on one.
-func dependents(name string) []string {
-	all := []string{name}
-	for _, one := range doctorRows() {
-		if slices.ContainsFunc(one.needs, func(need string) bool { return slices.Contains(all, need) }) {
-			all = append(all, one.name)
-		}
-	}
-	return all[1:]
-}
-
-// in are the names of the rows that are in a state.
-func (f diagnosis) in(state string) (names []string) {
+// weigh finds the cause, and what is worth waiting for.
+func (f *diagnosis) weigh() {
+	state, needs, blamed, stuck := map[string]string{}, map[string][]string{}, map[string]bool{}, false
+	f.names = map[string][]string{}
 	for _, row := range f.Rows {
-		if row.State == state {
-			names = append(names, row.Name)
+		state[row.Name] = row.State
+		f.names[row.State] = append(f.names[row.State], row.Name)
+		if row.State != ops.RowOK {
+			f.bad = append(f.bad, row)
 		}
 	}
-	return names
-}
-
-func (f diagnosis) notOK() []ops.DoctorRow {
-	return slices.DeleteFunc(slices.Clone(f.Rows), func(row ops.DoctorRow) bool { return row.State == ops.RowOK })
+	for _, one := range doctorRows() {
+		for _, need := range one.needs {
+			needs[one.name] = append(append(needs[one.name], needs[need]...), need)
+		}
+		if state[one.name] == "" || state[one.name] == ops.RowOK {
+			continue
+		}
+		mends := state[one.name] != ops.RowWrong
+		for _, need := range needs[one.name] {
+			blamed[need] = true
+			mends = mends || state[need] == ops.RowNotYet
+		}
+		stuck = stuck || !mends
+	}
+	for _, name := range f.names[ops.RowWrong] {
+		if blamed[name] {
+			f.Cause = cmp.Or(f.Cause, name)
+		}
+	}
+	if !stuck {
+		f.waits = f.names[ops.RowNotYet]
+	}
 }
 
 // err says what is not ok: what is wrong is a failure, and the rest is for a person to look at.
 func (f diagnosis) err() error {
 	var parts []string
 	for _, state := range []string{ops.RowWrong, ops.RowNotYet, ops.RowNotLooked} {
-		if names := f.in(state); len(names) > 0 {
+		if names := f.names[state]; len(names) > 0 {
 			parts = append(parts, stateWords(state)+": "+strings.Join(names, ", "))
 		}
 	}
@@ -157,10 +155,10 @@ func (f diagnosis) err() error {
 		return nil
 	}
 	err := errors.New(strings.Join(parts, "; "))
-	if len(f.in(ops.RowWrong)) == 0 {
+	if len(f.names[ops.RowWrong]) == 0 {
 		err = &attentionError{err}
 	}
-	for _, row := range f.notOK() {
+	for _, row := range f.bad {
 		if row.Do != "" && (f.Cause == "" || f.Cause == row.Name) {
 			return advised(err, "%s: `%s`", row.Name, row.Do)
 		}
@@ -187,7 +185,7 @@ func printDiagnosis(a *app, f diagnosis) error {
 		a.printf("\ncause: %s", f.Cause)
 	}
 	shown := map[string]bool{"": true}
-	for _, row := range f.notOK() {
+	for _, row := range f.bad {
 		if !shown[row.Do] { // whole, because it is to be copied
 			a.printf("%s: %s", row.Name, oneLine(row.Do))
 		}
@@ -199,116 +197,74 @@ func printDiagnosis(a *app, f diagnosis) error {
 // doctor looks at one app.
 type doctor struct {
 	a *app
-	// p and s are nil where no app in Azure is named; unseen is then the row of what only Azure knows.
-	p      *person
-	s      *site
-	unseen ops.DoctorRow
-	// t is how the app is asked; closed says why nobody can.
-	t      target
-	closed error
-
-	settings  func() judged
-	published func() publishedAt
-	healthRow func() ops.DoctorRow
-	appRows   func() map[string]ops.DoctorRow
-	component func() component
+	// t is how the app is asked; closed says why nobody can. subscription and group are those of an app in Azure.
+	// status, publish and make are commands; empty where no app in Azure is known.
+	t                                          target
+	closed                                     error
+	subscription, group, status, publish, make string
+	// What several rows need is looked at once.
+	settings  func() (judged, error)
+	published func() (time.Time, error)
+	ofApp     func() map[string]ops.DoctorRow
 }
 
 // doctor finds the app. It is an error only if none is named.
 func (a *app) doctor(ctx context.Context) (*doctor, error) {
-	d := &doctor{a: a, unseen: ops.DoctorRow{State: ops.RowNotLooked}}
-	named, from := a.App, "--app"
-	if named == "" && a.Settings == "" {
-		named, from = a.env(appVariable), appVariable
-	}
-	if named == "" || isAddress(named) {
-		t, err := a.target(ctx)
-		d.t = t
-		d.unseen.Found = "an app in Azure is looked at by its name"
-		d.unseen.Do = "sqlwriterctl doctor --app NAME"
-		return d, err
-	}
-	d.t = target{from: from, key: a.env(keyVariable), audience: a.env(audienceVariable)}
-	find, cancel := context.WithTimeout(ctx, lookWithin)
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	p, s, err := a.find(find, from, named)
-	if isUsage(err) {
-		return nil, err
+	d := &doctor{a: a, status: "sqlwriterctl status --check"}
+	if d.t, d.closed = a.target(ctx); isUsage(d.closed) {
+		return nil, d.closed
 	}
-	d.p = p
-	if err != nil {
-		d.unseen = d.unlooked(err)
-		return d, nil
+	if a.App != "" {
+		d.status += " --app " + a.App
 	}
-	d.s = &s
-	d.closed = d.t.enter(find, p, s)
+	if d.t.site != nil {
+		id := strings.Split(d.t.site.ID+"////", "/")
+		d.subscription, d.group = id[2], id[4]
+		d.publish, d.make = "make publish APP="+d.t.site.Name, "make azure GROUP="+d.group
+	}
 	return d, nil
 }
 
 // diagnose looks at all rows at once; a row waits for what it takes from another.
 func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
-	d.settings = sync.OnceValue(func() judged { return d.judge(ctx) })
-	d.published = sync.OnceValue(func() publishedAt { return d.packaged(ctx) })
-	d.component = sync.OnceValue(func() component { return d.findComponent(ctx) })
-	d.healthRow = sync.OnceValue(func() ops.DoctorRow { return d.health(ctx) })
-	d.appRows = sync.OnceValue(func() map[string]ops.DoctorRow { return d.askApp(ctx) })
-	looks := map[string]func() ops.DoctorRow{
-		rowSite:        func() ops.DoctorRow { return d.site() },
-		rowSettings:    func() ops.DoctorRow { return d.settings().row },
-		rowIdentity:    func() ops.DoctorRow { return d.settings().identity },
-		rowRoles:       func() ops.DoctorRow { return d.roles(ctx) },
-		rowPackage:     func() ops.DoctorRow { return d.published().row },
-		rowHost:        func() ops.DoctorRow { return d.host(ctx) },
-		rowFunctions:   func() ops.DoctorRow { return d.functions(ctx) },
-		rowAlwaysReady: func() ops.DoctorRow { return d.alwaysReady() },
-		rowTelemetry:   func() ops.DoctorRow { return d.telemetry(ctx) },
+	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+	look, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	d.settings = sync.OnceValues(func() (judged, error) { return d.judge(look) })
+	d.published = sync.OnceValues(func() (time.Time, error) { return d.lastPublished(look) })
+	d.ofApp = sync.OnceValue(func() map[string]ops.DoctorRow { return d.askApp(ctx) })
+	rows := doctorRows()
+	if d.t.site == nil && d.t.here() { // the local stack has no Azure
+		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil })
 	}
-	of := map[string]ops.DoctorRow{}
-	var lock sync.Mutex
-	var all sync.WaitGroup
-	for _, one := range doctorRows() {
-		look, azure := looks[one.name]
+	f.Rows = each(rows, func(one doctorRow) ops.DoctorRow {
+		row, told := d.unnamed(), true
 		switch {
-		case !azure && one.name == rowHealth:
-			look = d.healthRow
-		case !azure:
-			look = func() ops.DoctorRow { return d.appRows()[one.name] }
-		case d.s == nil && d.t.here():
-			continue // the local stack has none of it
-		case d.s == nil:
-			look = func() ops.DoctorRow { return d.unseen }
+		case one.look == nil:
+			if row, told = d.ofApp()[one.name]; !told {
+				row = d.ofApp()[""]
+			}
+		case d.t.site != nil:
+			row = d.seen(one.look(d, look))
 		}
-		all.Go(func() {
-			row := look()
-			row.Name = one.name
-			lock.Lock()
-			of[one.name] = row
-			lock.Unlock()
-		})
-	}
-	all.Wait()
-	for _, one := range doctorRows() {
-		if row, ok := of[one.name]; ok {
-			f.Rows = append(f.Rows, row)
-		}
-	}
-	f.Cause = causeOf(of)
+		row.Name = one.name
+		return row
+	})
+	f.weigh()
 	return f
 }
 
-// causeOf is the first wrong row on which another depends that is not ok.
-func causeOf(of map[string]ops.DoctorRow) string {
-	for _, one := range doctorRows() {
-		if of[one.name].State != ops.RowWrong {
-			continue
-		}
-		for _, name := range dependents(one.name) {
-			if row, ok := of[name]; ok && row.State != ops.RowOK {
-				return one.name
-			}
-		}
+// each does something with each at the same time, and gives the results in their order.
+func each[A, B any](all []A, do func(A) B) []B {
+	results := make([]B, len(all))
+	var doing sync.WaitGroup
+	for i, one := range all {
+		doing.Go(func() { results[i] = do(one) })
 	}
-	return ""
+	doing.Wait()
+	return results
 }
 
 // here reports whether the app runs on this machine.
@@ -316,79 +272,52 @@ func (t target) here() bool {
 	return t.local || strings.HasPrefix(t.address, "http://") // a credential goes to another machine by https alone
 }
 
-// askApp asks the app for what only it sees, once Health says that it is awake.
+// askApp asks the app for what only it sees, once Health says that it is awake. The row without a name is that of what
+// it does not tell.
 func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
-	rows := map[string]ops.DoctorRow{}
-	all := func(row ops.DoctorRow) map[string]ops.DoctorRow {
-		for _, one := range doctorRows() {
-			if _, told := rows[one.name]; !told {
-				rows[one.name] = row
-			}
-		}
-		return rows
+	if d.t.address == "" {
+		return map[string]ops.DoctorRow{"": d.unnamed()}
 	}
-	health := d.healthRow()
-	switch {
-	case d.t.address == "":
-		return all(d.unseen)
-	case d.closed != nil:
-		return all(d.unlooked(d.closed))
-	case health.State != ops.RowOK && !strings.HasPrefix(health.Found, liveNotReady):
-		return all(row(ops.RowNotLooked, "", "the app does not answer (health)"))
+	health, awake := d.askHealth(ctx)
+	rows := map[string]ops.DoctorRow{
+		rowHealth: health, "": row(ops.RowNotLooked, d.publish, "the app says nothing of it: it is of another build"),
+	}
+	if !awake {
+		rows[""] = row(ops.RowNotLooked, "", "the app does not answer (health)")
+		return rows
 	}
 	ctx, cancel := context.WithTimeout(ctx, appWithin)
 	defer cancel()
-	var err error
-	if d.a.caller == nil {
+	var answer ops.DoctorAnswer
+	err := d.closed
+	if err == nil && d.a.caller == nil {
 		d.a.asked = d.t
 		d.a.caller, _, err = d.t.caller(d.a.http)
 	}
-	var answer ops.DoctorAnswer
 	if err == nil {
 		answer, err = opsapi.Do(ctx, d.a.caller, opsapi.Doctor, ops.DoctorRequest{})
 	}
 	if err != nil {
-		return all(d.unasked(err))
+		unseen := d.unlooked(err)
+		unseen.Do = cmp.Or(unseen.Do, d.publish)
+		rows[""] = unseen
 	}
 	for _, one := range answer.Rows {
-		one.Found, one.Do = d.hide(one.Found), d.filled(one.Do)
+		one.Found = d.hide(one.Found)
+		if d.t.site != nil { // the app knows neither
+			one.Do = strings.ReplaceAll(one.Do, "-g GROUP -n APP", "-g "+d.group+" -n "+d.t.site.Name)
+		}
 		rows[one.Name] = one
 	}
-	return all(row(ops.RowNotLooked, d.again(publish), "the app says nothing of it: it is of another build"))
+	return rows
 }
 
-// filled puts the app and its resource group into a command of the app, which knows neither.
-func (d *doctor) filled(command string) string {
-	if d.s == nil {
-		return command
+// unnamed is the row of what only Azure knows, where no app in Azure is known.
+func (d *doctor) unnamed() ops.DoctorRow {
+	if d.closed != nil {
+		return d.unlooked(d.closed)
 	}
-	return strings.NewReplacer("-g GROUP -n APP", "-g "+group(d.s.ID)+" -n "+d.s.Name).Replace(command)
-}
-
-// unasked is the row of what the app did not tell. The words of the app's sign-in are those of az, and are left out.
-func (d *doctor) unasked(err error) ops.DoctorRow {
-	var lost *opsapi.LostError
-	var denied *opsapi.DeniedError
-	var request *ops.RequestError
-	var ofAz *advisedError
-	if errors.As(err, &ofAz) {
-		return row(ops.RowNotLooked, "az login", "az gives no token for the app")
-	}
-	if errors.As(err, &lost) || errors.As(err, &denied) || errors.As(err, &request) || fault.As(err) != nil {
-		what, _ := d.a.describe(err)
-		return row(ops.RowNotLooked, d.again("sqlwriterctl status --app %s"), "%s", d.hide(what))
-	}
-	return row(ops.RowNotLooked, d.again(publish), "the app does not know the call: it is of another build")
-}
-
-const publish = "make publish APP=%s"
-
-// again is a command with the app's name; empty where no app in Azure is named.
-func (d *doctor) again(format string) string {
-	if d.s == nil {
-		return ""
-	}
-	return fmt.Sprintf(format, d.s.Name)
+	return row(ops.RowNotLooked, "sqlwriterctl doctor --app NAME", "an app in Azure is looked at by its name")
 }
 
 // row makes a row; the command comes before what was found.
@@ -396,32 +325,33 @@ func row(state, do, format string, args ...any) ops.DoctorRow {
 	return ops.DoctorRow{State: state, Do: do, Found: fmt.Sprintf(format, args...)}
 }
 
+// seen is a row, or that of the error in its place.
+func (d *doctor) seen(row ops.DoctorRow, err error) ops.DoctorRow {
+	if err != nil {
+		return d.unlooked(err)
+	}
+	return row
+}
+
 // unlooked is the row of what could not be looked at, in our words: those of az and of the Resource Manager may have a
 // value of a setting.
 func (d *doctor) unlooked(err error) ops.DoctorRow {
-	var refused *refusedError
-	var ofAz *azError
-	var advised *advisedError
-	r := row(ops.RowNotLooked, "", "no answer of Azure Resource Manager")
-	if errors.As(err, &advised) {
-		if command := commandIn.FindStringSubmatch(advised.advice); command != nil {
-			r.Do = command[1]
-		}
-	}
+	what, advice := d.a.describe(err)
+	refused, ofARM := errors.AsType[*refusedError](err)
+	_, ofAz := errors.AsType[*azError](err)
+	_, own := errors.AsType[*ownError](err)
 	switch {
-	case errors.As(err, &refused) && refused.denied():
-		r.Found = refused.Error()
-	case errors.As(err, &refused):
-		r.Found = fmt.Sprintf("Azure Resource Manager answers %d %s", refused.Status, refused.Code)
-	case errors.As(err, &ofAz):
-		r.Found = "az refuses: it is not there, or nobody is signed in"
+	case own, ofARM && refused.denied():
+	case ofARM:
+		what = fmt.Sprintf("Azure Resource Manager answers %d %s", refused.Status, refused.Code)
+	case ofAz:
+		what = "az refuses: it is not there, or nobody is signed in"
 	case errors.Is(err, context.DeadlineExceeded):
-		r.Found = "no answer came in time"
-	case errors.Is(err, errNoSite):
-		r.Found = err.Error()
+		what = "no answer came in time"
+	default:
+		what = d.hide(what)
 	}
-	return r
+	_, command, _ := strings.Cut(advice, "`")
+	command, _, _ = strings.Cut(command, "`")
+	return row(ops.RowNotLooked, command, "%s", what)
 }
-
-// commandIn finds the command of an advice.
-var commandIn = regexp.MustCompile("`([^`]+)`")

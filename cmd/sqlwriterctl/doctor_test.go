@@ -128,7 +128,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 		require.Equal(t, ops.RowOK, found.Rows[i].State)
 		require.Empty(t, found.Rows[i].Do)
 	}
-	require.Equal(t, "Storage Blob Data Owner, Azure Service Bus Data Owner, Cosmos DB Built-in Data Contributor, Monitoring Metrics Publisher",
+	require.Equal(t, "Storage Blob Data Owner; Azure Service Bus Data Owner; Cosmos DB Built-in Data Contributor; Monitoring Metrics Publisher",
 		rows[rowRoles].Found)
 	require.Equal(t, "all 9, none with an error", rows[rowFunctions].Found)
 	require.Equal(t, exitOK, p.run(t, "doctor", "--app", "func-x"), p.errors)
@@ -179,7 +179,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"another runtime": {
 			change: siteWith("custom", "python"),
-			row:    rowSite, found: "its runtime is python 1.0, not custom", do: "make azure GROUP=g",
+			row:    rowSite, found: "its runtime is python, not custom", do: "make azure GROUP=g",
 		},
 		"a setting is missing": {
 			change: func(_ *testing.T, p *patient) { p.set(config.LeasePrefix, ""); p.rows[2].State = ops.RowWrong },
@@ -211,7 +211,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"a role is missing": {
 			change: func(t *testing.T, p *patient) {
 				t.Helper()
-				p.replaced(t, "GET /subscriptions/"+p.ARM.Subscription+"/providers/Microsoft.Authorization/roleAssignments", "b7e6dc6d", "b7e6dc6e")
+				p.replaced(t, "GET "+p.Deployment.Resources()[0]+azuretest.RolesOf, "b7e6dc6d", "b7e6dc6e")
 				p.replaced(t, host, `"Running"`, `"Error", "errors": ["403 This request is not authorized"]`)
 			},
 			row: rowRoles, found: "the identity lacks Storage Blob Data Owner at stx", cause: rowRoles,
@@ -248,7 +248,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Others["GET /deployments"] = azuretest.Answer{Version: "2024-11-01", Body: `{"value": []}`}
 				p.Others["GET /functions"] = p.FunctionsOf()
 			},
-			row: rowPackage, found: "nothing was published: 0 deployments", do: "make publish APP=func-x",
+			row: rowPackage, found: "nothing was published: no deployment succeeded", do: "make publish APP=func-x",
 			cause: rowPackage,
 		},
 		"the host has an error": {
@@ -335,7 +335,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"the app does not know the call": {
 			change: func(_ *testing.T, p *patient) { p.rowsStatus, p.rows = http.StatusNotFound, nil },
-			row:    ops.DepSQL, state: ops.RowNotLooked, found: "the app does not know the call",
+			row:    ops.DepSQL, state: ops.RowNotLooked, found: "the app answers 404: there is no operators' API",
 			do: "make publish APP=func-x",
 		},
 		"the app says nothing of a row": {
@@ -407,7 +407,7 @@ func TestDoctorNamesEverythingInOneRun(t *testing.T) {
 	p.replaced(t, "GET ", "Running", "Stopped")
 	p.replaced(t, "GET ", "function:CommitResults", "http")
 	p.set(config.CosmosClientID, "nobody")
-	p.Others["GET /subscriptions/"+p.ARM.Subscription+"/providers/Microsoft.Authorization/roleAssignments"] = p.Roles()
+	p.Others["GET "+p.Deployment.Resources()[0]+azuretest.RolesOf] = p.Roles()
 	p.Others["GET /deployments"] = azuretest.Answer{Version: "2024-11-01", Body: `{"value": []}`}
 	p.Others["GET /functions"] = p.FunctionsOf()
 	p.refused("GET /host/default/properties/status", 503)

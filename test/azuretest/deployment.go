@@ -8,8 +8,7 @@ import (
 
 // Deployment is what the Resource Manager says of an environment as deploy/azure makes it. The forms of the answers are
 // the vendor's: examples of github.com/Azure/azure-rest-api-specs, file and commit beside each. Invented are the
-// answers without one, which follow the source beside them; createdOn of an assignment (in the schema, not in the
-// example); and all values.
+// answers without one, which follow the source beside them, and all values.
 type Deployment struct {
 	Subscription, Group, Site, Host string
 	// Client and Principal are the identity's.
@@ -107,12 +106,6 @@ func (d Deployment) Answers() map[string]Answer {
 			Body: `{"properties": {"id": "x", "state": "Running", "version": "4.1037.0.0", "processUptime": 60000}}`,
 		},
 		"GET /functions": d.FunctionsOf(d.Functions...),
-		// specification/authorization/resource-manager/Microsoft.Authorization/stable/2022-04-01/examples/
-		// RoleAssignments_ListForScope.json 4a84214385428e125ba8e5b439b8bc5876531321
-		"GET " + subscription + "/providers/Microsoft.Authorization/roleAssignments": d.Roles(
-			"b7e6dc6d-f1e8-4753-8033-0f276bb0955b "+d.Resources()[0],
-			"090c5cfd-751d-490a-894a-3ce6f1109419 "+d.Resources()[1],
-			"3913510d-42f4-4e42-8a64-420c390055eb "+component),
 		// specification/cosmos-db/resource-manager/Microsoft.DocumentDB/stable/2024-11-15/examples/
 		// CosmosDBSqlRoleAssignmentList.json 2da03363f6049cbdb94e5b6aa1014266609525f7
 		"GET " + d.Resources()[2] + "/sqlRoleAssignments": {
@@ -133,13 +126,27 @@ func (d Deployment) Answers() map[string]Answer {
 		},
 		"GET " + component + "/providers/Microsoft.Insights/metrics": d.Traces(12),
 	}
+	for at, definition := range map[string]string{
+		d.Resources()[0]: "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+		d.Resources()[1]: "090c5cfd-751d-490a-894a-3ce6f1109419",
+		component:        "3913510d-42f4-4e42-8a64-420c390055eb",
+	} {
+		answers["GET "+at+RolesOf] = d.Roles(definition+" "+at, "4d97b98b-1d4f-4787-a291-c67834d212e7 "+at)
+	}
 	for _, name := range d.Functions {
 		answers["GET /hostruntime/admin/functions/"+name+"/status"] = d.ErrorsOf()
 	}
 	return answers
 }
 
+// RolesOf is the path of a resource's roles below its id.
+const RolesOf = "/providers/Microsoft.Authorization/roleAssignments"
+
 // Roles is the answer that has these assignments: a definition, a blank and a scope.
+// specification/authorization/resource-manager/Microsoft.Authorization/stable/2022-04-01/examples/
+// RoleAssignments_ListForScope.json 4a84214385428e125ba8e5b439b8bc5876531321, createdOn and the filter of
+// github.com/MicrosoftDocs/azure-docs articles/role-based-access-control/role-assignments-list-rest.md
+// 0088bfa77543e07f8a41771de8db977ddfc62e1d.
 func (d Deployment) Roles(given ...string) Answer {
 	all := make([]string, 0, len(given))
 	for _, one := range given {
@@ -151,7 +158,8 @@ func (d Deployment) Roles(given ...string) Answer {
 	}
 	return Answer{
 		Version: "2022-04-01", Right: "Microsoft.Authorization/roleAssignments/read",
-		Body: `{"value": [` + strings.Join(all, ",") + `]}`,
+		Filter: "atScope() and assignedTo('" + d.Principal + "')",
+		Body:   `{"value": [` + strings.Join(all, ",") + `]}`,
 	}
 }
 

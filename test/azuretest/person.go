@@ -73,10 +73,10 @@ type ARM struct {
 	calls sync.Mutex
 }
 
-// Answer is that to one call. Status is 200 if it is 0.
+// Answer is that to one call. Status is 200 if it is 0. Filter is what must be asked for.
 type Answer struct {
-	Version, Right, Body string
-	Status               int
+	Version, Right, Filter, Body string
+	Status                       int
 }
 
 // NewARM starts one, with the person signed in to az (SignIn changes that).
@@ -204,6 +204,9 @@ func (a *ARM) deny(w http.ResponseWriter, right, scope string) {
 func (a *ARM) other(w http.ResponseWriter, r *http.Request, scope string, answer Answer) {
 	if got := r.URL.Query().Get("api-version"); got != answer.Version {
 		a.t.Errorf("ARM is asked for %s with another version: %s", r.URL, got)
+	}
+	if got := r.URL.Query().Get("$filter"); got != answer.Filter || strings.Contains(r.URL.RawQuery, "+") {
+		a.t.Errorf("ARM is asked for %s with another filter, or a space that is not %%20: %s", r.URL, got)
 	}
 	switch {
 	case slices.Contains(a.Denied, answer.Right):
