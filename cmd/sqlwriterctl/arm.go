@@ -202,8 +202,8 @@ func (p *person) site(ctx context.Context, name string) (s site, err error) {
 	return s, err
 }
 
-// audience is whom tokens for the operators' pages are made for; empty where sign-in is off.
-func (p *person) audience(ctx context.Context, s site) (string, error) {
+// signIn reports whether sign-in is on, and whom tokens for the operators' pages are made for; empty where nobody is.
+func (p *person) signIn(ctx context.Context, s site) (on bool, audience string, err error) {
 	var auth struct {
 		Properties struct {
 			Platform          struct{ Enabled bool }
@@ -215,14 +215,14 @@ func (p *person) audience(ctx context.Context, s site) (string, error) {
 			}
 		}
 	}
-	err := p.do(ctx, http.MethodGet, s.ID, "/config/authsettingsV2"+webVersion, "Microsoft.Web/sites/config/read", nil,
+	err = p.do(ctx, http.MethodGet, s.ID, "/config/authsettingsV2"+webVersion, "Microsoft.Web/sites/config/read", nil,
 		&auth)
-	entra := auth.Properties.IdentityProviders.AzureActiveDirectory
-	if err != nil || !auth.Properties.Platform.Enabled || entra.Registration.ClientID == "" ||
+	entra, on := auth.Properties.IdentityProviders.AzureActiveDirectory, auth.Properties.Platform.Enabled
+	if err != nil || !on || entra.Registration.ClientID == "" ||
 		(entra.Enabled != nil && !*entra.Enabled) {
-		return "", err
+		return on, "", err
 	}
-	return "api://" + entra.Registration.ClientID, nil // as docs/settings.md, Sign-in, names it
+	return on, "api://" + entra.Registration.ClientID, nil // as docs/settings.md, Sign-in, names it
 }
 
 // key takes the person's own key of a function, operator-OBJECTID, and makes it where there is none.

@@ -30,7 +30,7 @@ func (a *app) open(ctx context.Context, t *target, app string) error {
 	if t.key != "" || t.audience != "" {
 		return nil
 	}
-	if t.audience, err = p.audience(ctx, s); err == nil && t.audience == "" {
+	if _, t.audience, err = p.signIn(ctx, s); err == nil && t.audience == "" {
 		t.keyName, t.key, err = p.key(ctx, s, "Ops")
 	}
 	return err

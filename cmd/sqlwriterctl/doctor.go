@@ -60,7 +60,7 @@ func doctorRows() []doctorRow {
 		{ops.RowLeases, nil, []string{ops.DepCosmos, rowAlwaysReady}},
 		{ops.DepServiceBus, nil, []string{rowHealth}},
 		{ops.RowBlobs, nil, []string{rowHealth}},
-		{ops.RowSignIn, nil, []string{rowHealth}},
+		{ops.RowSignIn, (*doctor).signIn, []string{rowHealth}},
 		{rowTelemetry, (*doctor).telemetry, []string{rowHealth}},
 		{ops.DepTimer, nil, []string{rowHealth}},
 	}
@@ -237,15 +237,13 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 	d.ofApp = sync.OnceValue(func() map[string]ops.DoctorRow { return d.askApp(ctx) })
 	rows := doctorRows()
 	if d.t.site == nil && d.t.here() { // the local stack has no Azure
-		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil })
+		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil && one.name != ops.RowSignIn })
 	}
 	f.Rows = each(rows, func(one doctorRow) ops.DoctorRow {
-		row, told := d.unnamed(), true
+		row := d.unnamed()
 		switch {
-		case one.look == nil:
-			if row, told = d.ofApp()[one.name]; !told {
-				row = d.ofApp()[""]
-			}
+		case one.look == nil, d.t.site == nil && one.name == ops.RowSignIn:
+			row = d.said(one.name)
 		case d.t.site != nil:
 			row = d.seen(one.look(d, look))
 		}
@@ -310,6 +308,15 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 		rows[one.Name] = one
 	}
 	return rows
+}
+
+// said is a row of the app.
+func (d *doctor) said(name string) ops.DoctorRow {
+	rows := d.ofApp()
+	if row, told := rows[name]; told {
+		return row
+	}
+	return rows[""]
 }
 
 // unnamed is the row of what only Azure knows, where no app in Azure is known.

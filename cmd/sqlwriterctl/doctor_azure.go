@@ -341,7 +341,8 @@ func (d *doctor) role(ctx context.Context, r role, principal string) (ops.Doctor
 	case young >= rolesWithin:
 		return row(ops.RowOK, "", "%s", r.name), nil
 	case young >= 0:
-		return row(ops.RowNotYet, "", "%s was given %s ago: it may take 10 minutes", r.name, young.Round(time.Second)), nil
+		young = young.Round(time.Second)
+		return row(ops.RowNotYet, "", "%s was given %s ago: it may take 10 minutes", r.name, young), nil
 	case others > 0:
 		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s; whether one of %d others who have it is a group that it is in, is not seen here",
 			r.name, at, others), nil
@@ -511,6 +512,24 @@ func (d *doctor) askHealth(ctx context.Context) (found ops.DoctorRow, awake bool
 	default:
 		return row(ops.RowWrong, cmp.Or(d.publish, curl), "it answers %d", status), awake
 	}
+}
+
+// signIn compares what Azure says of the platform's sign-in with what the app sees of it.
+func (d *doctor) signIn(ctx context.Context) (ops.DoctorRow, error) {
+	on, _, err := d.t.person.signIn(ctx, *d.t.site)
+	said := d.said(ops.RowSignIn)
+	seen, _, _ := strings.Cut(said.Found, ":")
+	switch {
+	case said.State != ops.RowOK:
+		return said, nil
+	case err == nil && on && seen == "off":
+		return row(ops.RowWrong, "az functionapp restart --ids "+d.t.site.ID,
+			"sign-in is on, and the app does not see it: the operators' pages refuse everybody"), nil
+	case err == nil && !on && seen == "on":
+		return row(ops.RowWrong, fmt.Sprintf("az functionapp config appsettings delete -g %s -n %s --setting-names %s",
+			d.group, d.t.site.Name, signInSetting), "sign-in is off, and the app takes it for on: anybody may forge one"), nil
+	}
+	return said, err
 }
 
 // alwaysReady wants an instance of the feed's function: with an identity the plan may not see that changes wait.

@@ -46,6 +46,7 @@ func newPatient(t *testing.T) *patient {
 	} {
 		p.rows = append(p.rows, ops.DoctorRow{Name: name, State: ops.RowOK, Found: "as it is"})
 	}
+	p.rows[5].Found = "off: the platform's sign-in is not seen"
 	app := azuretest.TLS(t, p.serve)
 	p.ARM = azuretest.NewARM(t)
 	p.Deployment = azuretest.Deployment{
@@ -225,6 +226,14 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			},
 			row: rowRoles, found: "the identity lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x", do: "make azure GROUP=g",
 		},
+		"another principal has the role of Cosmos DB": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.replaced(t, "GET "+p.Deployment.Resources()[2]+"/sqlRoleAssignments", p.Principal, "44444444-0000-4000-8000-000000000004")
+			},
+			row: rowRoles, state: ops.RowNotLooked, do: "make azure GROUP=g",
+			found: "the identity itself lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x; whether one of 1 others",
+		},
 		"roles are minutes old": {
 			change: func(_ *testing.T, p *patient) {
 				p.Given = p.began.Add(-3 * time.Minute)
@@ -348,6 +357,31 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			row:    ops.DepSQL, state: ops.RowNotLooked, found: "you need the right Microsoft.Web/sites/functions/listkeys/action",
 			do: "az role assignment create",
 		},
+		"sign-in is on, and the app does not see it": {
+			change: func(_ *testing.T, p *patient) { p.Sites[0].SignIn = signInOn; p.env[keyVariable] = "key-marker" },
+			row:    ops.RowSignIn, found: "sign-in is on, and the app does not see it: the operators' pages refuse everybody",
+			do: "az functionapp restart --ids /subscriptions/",
+		},
+		"the app takes sign-in for on": {
+			change: func(_ *testing.T, p *patient) { p.rows[5].Found = "on: the platform's sign-in is seen" },
+			row:    ops.RowSignIn, found: "sign-in is off, and the app takes it for on",
+			do: "az functionapp config appsettings delete -g g -n func-x --setting-names WEBSITE_AUTH_ENABLED",
+		},
+		"no right to see sign-in": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.env[keyVariable] = "key-marker"
+				without("Web/sites/config/read")(t, p)
+			},
+			row: ops.RowSignIn, state: ops.RowNotLooked, found: "you need the right Microsoft.Web/sites/config/read at /sub",
+			do: "az role assignment create",
+		},
+		"the app believes a forged sign-in": {
+			change: func(_ *testing.T, p *patient) {
+				p.rows[5] = ops.DoctorRow{Name: ops.RowSignIn, State: ops.RowWrong, Found: "forged", Do: "az functionapp stop -g GROUP -n APP"}
+			},
+			row: ops.RowSignIn, found: "forged", do: "az functionapp stop -g g -n func-x",
+		},
 		"no telemetry": {
 			change: func(_ *testing.T, p *patient) {
 				p.Others["GET "+component+"/providers/Microsoft.Insights/metrics"] = p.Traces(0)
@@ -399,6 +433,18 @@ func indexOf(f diagnosis, name string) int {
 		}
 	}
 	return 0
+}
+
+// A role counts that a group or a management group gives: the service lists it for the identity.
+func TestDoctorCountsRolesOfGroups(t *testing.T) {
+	p := newPatient(t)
+	storage := p.Deployment.Resources()[0]
+	group := p.Deployment
+	group.Principal = "44444444-0000-4000-8000-000000000004"
+	answer := group.Roles("b7e6dc6d-f1e8-4753-8033-0f276bb0955b /providers/Microsoft.Management/managementGroups/all")
+	answer.Filter = p.Others["GET "+storage+azuretest.RolesOf].Filter
+	p.Others["GET "+storage+azuretest.RolesOf] = answer
+	p.diagnosed(t, exitOK)
 }
 
 // Must show: everything is wrong at once, and one run names it all.
