@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +165,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	listed := func(names ...string) func(*testing.T, *patient) {
 		return func(_ *testing.T, p *patient) { p.Others["GET /functions"] = p.FunctionsOf(names...) }
 	}
+	commands := map[string]bool{}
 	for name, c := range map[string]struct {
 		change     func(t *testing.T, p *patient)
 		row, state string // state is wrong by default
@@ -388,6 +391,24 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			},
 			row: rowTelemetry, found: "no trace in the last 15 minutes", do: "az monitor metrics list --metrics traces/count",
 		},
+		"telemetry is not there yet": {
+			change: func(_ *testing.T, p *patient) {
+				p.Published = p.began.Add(-time.Minute)
+				p.Others = p.Deployment.Answers()
+				p.Others["GET "+component+"/providers/Microsoft.Insights/metrics"] = p.Traces(0)
+			},
+			row: rowTelemetry, state: ops.RowNotYet, found: "no trace yet",
+		},
+		"telemetry goes nowhere": {
+			change: setTo(telemetry, ""),
+			row:    rowTelemetry, found: telemetry + " has no InstrumentationKey", do: "make azure GROUP=g",
+		},
+		"two apps have the name": {
+			change: func(_ *testing.T, p *patient) {
+				p.Sites = append(p.Sites, azuretest.Site{ID: strings.Replace(p.Sites[0].ID, "/g/", "/g2/", 1)})
+			},
+			row: rowSite, state: ops.RowNotLooked, found: "2 apps are named func-x: /subscriptions/",
+		},
 		"no such app": {
 			change: func(_ *testing.T, p *patient) { p.Sites = nil },
 			row:    rowSite, state: ops.RowNotLooked, found: "no app is named func-x in the subscription 34adfa4f", do: "az account list -o table",
@@ -422,9 +443,35 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			for _, row := range found.Rows[:indexOf(found, c.row)] {
 				require.NotEqual(t, ops.RowWrong, row.State, "%s comes before", row.Name)
 			}
+			providers := strings.TrimSuffix(p.SiteID(), "/Microsoft.Web/sites/func-x")
+			for _, row := range found.Rows {
+				commands[strings.NewReplacer(providers, "ID", p.Host, "HOST").Replace(row.Do)] = true
+			}
 		})
 	}
+	delete(commands, "")
+	require.Equal(t, doctorCommands, strings.Join(slices.Sorted(maps.Keys(commands)), "\n"))
 }
+
+// doctorCommands are all that the rows of Azure and of Health print. az 2.91.0 parsed each of its own up to its sign-in.
+const doctorCommands = `az account list -o table
+az functionapp config appsettings delete -g g -n func-x --setting-names WEBSITE_AUTH_ENABLED
+az functionapp restart --ids ID/Microsoft.Web/sites/func-x
+az functionapp restart -g g -n func-x
+az functionapp scale config always-ready set -g g -n func-x --settings function:CommitResults=1
+az functionapp start --ids ID/Microsoft.Web/sites/func-x
+az functionapp stop -g g -n func-x
+az login
+az monitor metrics list --metrics traces/count --aggregation count --offset 15m --resource ID/Microsoft.Insights/components/appi-x
+az resource list -o table --resource-type Microsoft.DocumentDB/databaseAccounts
+az resource list -o table --resource-type Microsoft.Insights/components
+az role assignment create --assignee 0b1f6471-1bf0-4dda-aec3-cb9272f09590 --role "Reader" --scope ID/Microsoft.Storage/storageAccounts/stx
+az role assignment create --assignee 0b1f6471-1bf0-4dda-aec3-cb9272f09590 --role "Website Contributor" --scope ID/Microsoft.Web/sites/func-x
+az role assignment create --assignee-object-id 22222222-0000-4000-8000-000000000002 --assignee-principal-type ServicePrincipal --role "Storage Blob Data Owner" --scope ID/Microsoft.Storage/storageAccounts/stx
+curl -sS https://HOST/api/health
+make azure GROUP=g
+make publish APP=func-x
+sqlwriterctl status --check --app func-x`
 
 func indexOf(f diagnosis, name string) int {
 	for i, row := range f.Rows {
