@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -110,7 +111,9 @@ func (a *app) signedIn(ctx context.Context) (*person, error) {
 
 // az runs az and reads what it prints. Its own words about an error are kept: they say what to type.
 func az(ctx context.Context, answer any, args ...string) error {
-	out, err := exec.CommandContext(ctx, "az", args...).Output() //nolint:gosec // no argument is anybody's text
+	command := exec.CommandContext(ctx, "az", args...) //nolint:gosec // no argument is anybody's text
+	command.WaitDelay = time.Second                    // az is a script: its child may hold the output open
+	out, err := command.Output()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

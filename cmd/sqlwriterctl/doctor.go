@@ -205,7 +205,7 @@ type doctor struct {
 	// What several rows need is looked at once.
 	settings  func() (judged, error)
 	published func() (time.Time, error)
-	ofApp     func() map[string]ops.DoctorRow
+	ofApp     func() (map[string]ops.DoctorRow, error)
 }
 
 // doctor finds the app. It is an error only if none is named.
@@ -232,9 +232,11 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 	look, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	d.settings = sync.OnceValues(func() (judged, error) { return d.judge(look) })
-	d.published = sync.OnceValues(func() (time.Time, error) { return d.lastPublished(look) })
-	d.ofApp = sync.OnceValue(func() map[string]ops.DoctorRow { return d.askApp(ctx) })
+	if d.t.site != nil {
+		d.settings = begun(func() (judged, error) { return d.judge(look) })
+		d.published = begun(func() (time.Time, error) { return d.lastPublished(look) })
+	}
+	d.ofApp = begun(func() (map[string]ops.DoctorRow, error) { return d.askApp(ctx), nil })
 	rows := doctorRows()
 	if d.t.site == nil && d.t.here() { // the local stack has no Azure
 		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil && one.name != ops.RowSignIn })
@@ -252,6 +254,18 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 	})
 	f.weigh()
 	return f
+}
+
+// begun begins something, and gives its result to each that waits for it.
+func begun[T any](do func() (T, error)) func() (T, error) {
+	var doing sync.WaitGroup
+	var result T
+	var err error
+	doing.Go(func() { result, err = do() })
+	return func() (T, error) {
+		doing.Wait()
+		return result, err
+	}
 }
 
 // each does something with each at the same time, and gives the results in their order.
@@ -312,7 +326,7 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 
 // said is a row of the app.
 func (d *doctor) said(name string) ops.DoctorRow {
-	rows := d.ofApp()
+	rows, _ := d.ofApp()
 	if row, told := rows[name]; told {
 		return row
 	}

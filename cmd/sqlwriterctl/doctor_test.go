@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +31,7 @@ type patient struct {
 
 	azuretest.Deployment
 	began time.Time
+	app   http.Handler
 	// healthStatus and healthBody are what Health answers, rows what the app says of itself.
 	healthStatus int
 	healthBody   string
@@ -50,6 +53,7 @@ func newPatient(t *testing.T) *patient {
 	}
 	p.rows[5].Found = "off: the platform's sign-in is not seen"
 	app := azuretest.TLS(t, p.serve)
+	p.app = app.Config.Handler
 	p.ARM = azuretest.NewARM(t)
 	p.Deployment = azuretest.Deployment{
 		Subscription: p.ARM.Subscription, Group: "g", Site: "func-x", Host: strings.TrimPrefix(app.URL, "https://"),
@@ -494,24 +498,132 @@ func TestDoctorCountsRolesOfGroups(t *testing.T) {
 	p.diagnosed(t, exitOK)
 }
 
-// Must show: everything is wrong at once, and one run names it all.
-func TestDoctorNamesEverythingInOneRun(t *testing.T) {
-	p := newPatient(t)
+// breakAll breaks each row of Azure.
+func (p *patient) breakAll(t *testing.T) {
+	t.Helper()
 	p.replaced(t, "GET ", "Running", "Stopped")
 	p.replaced(t, "GET ", "function:CommitResults", "http")
-	p.set(config.CosmosClientID, "nobody")
+	settings := p.Settings()
+	settings[config.CosmosClientID] = "nobody"
+	delete(settings, config.LeasePrefix)
+	p.Others["POST /config/appsettings/list"] = p.SettingsOf(settings)
 	p.Others["GET "+p.Deployment.Resources()[0]+azuretest.RolesOf] = p.Roles()
 	p.Others["GET /deployments"] = azuretest.Answer{Version: "2024-11-01", Body: `{"value": []}`}
 	p.Others["GET /functions"] = p.FunctionsOf()
 	p.refused("GET /host/default/properties/status", 503)
+	for call := range p.Others {
+		if strings.HasSuffix(call, "/metrics") {
+			p.Others[call] = p.Traces(0)
+		}
+	}
+}
+
+// Must show: everything is wrong at once, and one run names it all.
+func TestDoctorNamesEverythingInOneRun(t *testing.T) {
+	p := newPatient(t)
+	p.breakAll(t)
 	p.healthStatus, p.healthBody = 403, ""
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x"))
-	require.Contains(t, p.errors, "error: wrong: site, identity, roles, package, host, functions, health, always_ready; "+
+	require.Contains(t, p.errors, "error: wrong: site, settings, identity, roles, package, host, functions, health, always_ready, telemetry; "+
 		"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer\nhint: site: `az functionapp start --ids ")
 	require.Contains(t, p.out, "\ncause: site\nsite: az functionapp start")
 	require.Zero(t, p.asked, "an app that does not answer Health is not asked")
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "-q"))
-	require.True(t, strings.HasPrefix(p.out, "site\nidentity\nroles\n"), p.out)
+	require.True(t, strings.HasPrefix(p.out, "site\nsettings\nidentity\nroles\n"), p.out)
+}
+
+// slowly answers without a network, so that a test's clock runs. A negative delay is no answer.
+type slowly func(r *http.Request) (time.Duration, http.Handler)
+
+func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
+	delay, from := s(r)
+	answers := time.After(max(delay, 0))
+	if delay < 0 {
+		answers = nil
+	}
+	select {
+	case <-answers:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	w := httptest.NewRecorder()
+	from.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// Must show: a warm app is looked at within 60 seconds, a cold one within 120, whatever does not answer.
+func TestDoctorEndsInTime(t *testing.T) {
+	const never, found = time.Duration(-1), "/subscriptions"
+	for name, c := range map[string]struct {
+		// Delays of the calls that find the app, of Azure's others, of Health and of the app.
+		find, azure, health, app time.Duration
+		code                     int
+		says                     string
+		took                     time.Duration
+		change                   func(t *testing.T, p *patient)
+	}{
+		"warm": {time.Second, 2 * time.Second, time.Second, time.Second, exitOK, "", 10 * time.Second, nil},
+		"warm, and no row has an answer": {
+			2 * time.Second, never, time.Second, never, exitFailed,
+			"wrong: host; not looked at: settings, identity, roles, package, functions, sql", 29 * time.Second, nil,
+		},
+		"Azure does not answer": {never, never, never, never, exitAttention, "not looked at: site, settings", 10 * time.Second, nil},
+		"cold":                  {2 * time.Second, 2 * time.Second, 80 * time.Second, 15 * time.Second, exitOK, "", 103 * time.Second, nil},
+		"cold, and no row has an answer": {
+			2400 * time.Millisecond, never, 89 * time.Second, never, exitFailed, "wrong: host; ", 118600 * time.Millisecond, nil,
+		},
+		"all of Azure is wrong, and the app is dead": {
+			2 * time.Second, 2 * time.Second, never, never, exitFailed,
+			"wrong: site, settings, identity, roles, package, host, functions, always_ready, telemetry; not yet: health; " +
+				"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer",
+			98 * time.Second, func(t *testing.T, p *patient) { t.Helper(); p.breakAll(t) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPatient(t)
+			if c.change != nil {
+				c.change(t, p)
+			}
+			finds := []string{found + "/" + p.ARM.Subscription + "/resources", p.SiteID(), p.SiteID() + "/functions/Ops/listkeys"}
+			asked := map[string]int{}
+			var lock sync.Mutex
+			p.http = &http.Client{Transport: slowly(func(r *http.Request) (time.Duration, http.Handler) {
+				lock.Lock()
+				asked[r.URL.Path]++
+				first := asked[r.URL.Path] == 1
+				lock.Unlock()
+				switch {
+				case r.URL.Path == "/api/health":
+					return c.health, p.app
+				case r.URL.Host == p.Host:
+					return c.app, p.app
+				case first && (slices.Contains(finds, r.URL.Path) || strings.HasSuffix(r.URL.Path, "/authsettingsV2")):
+					return c.find, p.ARM.Config.Handler
+				}
+				return c.azure, p.ARM.Config.Handler
+			})}
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				p.now = func() time.Time { return p.began.Add(time.Since(start)) }
+				require.Equal(t, c.code, p.run(t, "doctor", "--app", "func-x"), p.errors+p.out)
+				require.Equal(t, c.took, time.Since(start))
+				require.Contains(t, p.errors, c.says)
+			})
+		})
+	}
+}
+
+// az is a script: what it has started may hold its output open after its end.
+func TestDoctorDoesNotWaitForAChildOfAz(t *testing.T) {
+	dir := t.TempDir()
+	//nolint:gosec // a program must be executable
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "az"), []byte("#!/bin/sh\nsleep 20 &\nwait\n"), 0o700))
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	require.ErrorIs(t, az(ctx, nil, "cloud", "show"), context.DeadlineExceeded)
+	require.Less(t, time.Since(start), 10*time.Second)
 }
 
 // Must show: no value of a setting, no word of az or of the Resource Manager that could have one, is in any output.
