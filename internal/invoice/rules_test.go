@@ -1,6 +1,7 @@
 package invoice_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -267,15 +269,14 @@ func TestDocsRulesIsProducedFromTheTable(t *testing.T) {
 	require.Len(t, got, len(want), "docs/rules.md is stale")
 }
 
-// renderColumns has the default mapping in the words of its file, and each meaning of a column's name once.
+// renderColumns has the default mapping in the words of its file. A column that both tables have stands once.
 func renderColumns() string {
-	var b strings.Builder
-	table, said := invoice.Table(""), map[string]string{}
+	type row struct {
+		text string
+		in   map[invoice.Table]string
+	}
+	var rows []row
 	for _, c := range invoice.DefaultMapping().Columns() {
-		if c.Table != table {
-			table = c.Table
-			fmt.Fprintf(&b, "\n| Column of %s | From | Type | Meaning | Assumed |\n|---|---|---|---|---|\n", table)
-		}
 		kind := c.Type()
 		if len(c.Values) > 0 {
 			kind += ": " + strings.Join(c.Values, ", ")
@@ -283,12 +284,19 @@ func renderColumns() string {
 		assumed := strings.NewReplacer("no document names the member; the path is ours", "path",
 			"no document names this column; the name is ours", "name",
 			"no document names the column or the member; both are ours", "name, path").Replace(c.Assumed)
-		meaning := cell(c.Meaning)
-		if said[c.Name] == meaning { // IVCE_TRKG_MSTR has many columns of the other table
-			meaning = ""
+		text := fmt.Sprintf("| `%s` | `%s` | %s | %s", c.Name, c.From(), kind, cell(c.Meaning))
+		i := slices.IndexFunc(rows, func(r row) bool { return r.text == text })
+		if i < 0 {
+			i, rows = len(rows), append(rows, row{text, map[invoice.Table]string{}})
 		}
-		said[c.Name] = cell(c.Meaning)
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", c.Name, c.From(), kind, meaning, assumed)
+		rows[i].in[c.Table] = cmp.Or(assumed, "given")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n| Column | From | Type | Meaning | %s | %s |\n|---|---|---|---|---|---|\n",
+		invoice.Detail, invoice.Tracking)
+	for _, r := range rows {
+		detail, tracking := cmp.Or(r.in[invoice.Detail], "-"), cmp.Or(r.in[invoice.Tracking], "-")
+		fmt.Fprintf(&b, "%s | %s | %s |\n", r.text, detail, tracking)
 	}
 	return b.String()
 }
