@@ -20,7 +20,7 @@ func reportTable() map[string]map[string]string {
 		},
 		"handler-starts":  {rowSite: flex, rowPackage: "", rowHost: "", rowFunctions: ""},
 		"identity-blobs":  {rowIdentity: noKey, rowRoles: "Storage Blob", ops.RowBlobs: ""},
-		"identity-cosmos": {rowIdentity: noKey, rowRoles: "Cosmos DB", ops.DepCosmos: ""},
+		"identity-cosmos": {rowIdentity: noKey, rowRoles: "Cosmos DB", ops.DepCosmos: "", ops.RowLeases: ""},
 		"identity-queues": {rowIdentity: noKey, rowRoles: "Service Bus", ops.DepServiceBus: ""},
 		"identity-sql":    {rowIdentity: noKey, ops.DepSQL: "user "},
 		"sign-in-seen":    {ops.RowSignIn: "^on:"},
