@@ -51,6 +51,10 @@ type Options struct {
 	AdoptedAt func() time.Time
 	// Container and AppVersion go into a poison message's evidence.
 	Container, AppVersion string
+	// MarkSeen writes Seen into a canary, if it still has the snapshot's etag; Instance is in it. Errors as
+	// Documents.Record. Without it none is marked.
+	MarkSeen func(ctx context.Context, canary invoice.Snapshot, seen Seen) error
+	Instance string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
 	Parallel int
 	// PartsAtOnce bounds the parts of a refused request that are sent at once; 1 by default. Batches of one Commit
@@ -134,6 +138,7 @@ func (c *Commit) Run(ctx context.Context, in Delivery) (Report, error) {
 	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
 	switch {
 	case err == nil:
+		c.markSeen(ctx, s.tally, in.Received)
 		s.tally.rest(invoice.OutcomeWaiting) // documents that lost a race or were not sent
 		return report, s.tally.offerAgain
 	case s.escapes(err):
@@ -176,7 +181,7 @@ func (c *Commit) stages(ctx context.Context, in Delivery, mode Mode) *stages {
 	}
 	return &stages{
 		c: c, delivery: in, tally: t,
-		parser:   parser{reader: o.Reader, now: o.Now, tally: t},
+		parser:   parser{reader: o.Reader, now: o.Now, delivery: in, sysName: o.SysName, tally: t},
 		selector: selector{selection: chosen, tally: t},
 		refresh:  refresher{selection: chosen, reader: o.Reader, docs: docs, wait: o.Wait, tally: t},
 		version:  versioner{patcher: patch, transitions: next, parallel: o.Parallel, tally: t},

@@ -11,9 +11,11 @@ import (
 
 // parser is the first stage: it reads the snapshots of a batch.
 type parser struct {
-	reader invoice.Reader
-	now    func() time.Time
-	tally  *tally
+	reader   invoice.Reader
+	now      func() time.Time
+	delivery Delivery
+	sysName  string
+	tally    *tally
 }
 
 // parse reads the snapshots, and gives the oldest _ts in epoch seconds; 0 without one. An element without an id cannot
@@ -27,6 +29,10 @@ func (p parser) parse(raws []json.RawMessage) (docs []invoice.Snapshot, oldest i
 		if err != nil {
 			p.tally.count("", invoice.OutcomeUnreadable, fault.KindOf(err))
 			p.tally.log.Write(events.DocumentUnreadable, events.Fields{Index: i + 1}.Of(err))
+			continue
+		}
+		if p.isCanary(d) {
+			p.tally.passOver(d)
 			continue
 		}
 		if d.TS > 0 && (oldest == 0 || d.TS < oldest) {

@@ -30,6 +30,8 @@ type tally struct {
 	adoptedAt time.Time
 	others    int
 	other     string
+	// canaries are those that nobody has seen.
+	canaries []invoice.Snapshot
 	// committed counts verdicts committed: a document that was committed already has none.
 	committed int
 	// offerAgain is the error of notFinal.

@@ -43,6 +43,7 @@ const (
 	DocumentHealed         Name = "document_healed"
 	SecondWriter           Name = "second_writer"
 	BatchLeft              Name = "batch_left"
+	CanaryNotMarked        Name = "canary_not_marked"
 
 	PoisonKept     Name = "poison_kept"
 	PoisonUnmarked Name = "poison_unmarked"
@@ -241,6 +242,11 @@ func Table() []Row {
 		{
 			Name: BatchLeft, Level: problem,
 			Says: "this batch failed 21 times while the breaker was closed: its remaining documents are left to the recovery timer", Do: "read the code: it says which dependency it is", Fields: slices.Concat(failure, []string{"retry_count"}),
+		},
+		{
+			Name: CanaryNotMarked, Level: warn,
+			Says: "the document of `doctor --send` came and could not be marked: the batch is done",
+			Do:   errorCode, Fields: document,
 		},
 
 		{
