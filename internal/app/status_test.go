@@ -88,8 +88,8 @@ func TestAnonymousHealthTellsNoMore(t *testing.T) {
 			Status: breaker.Status{
 				Instance: "marker", Failing: []breaker.Failing{{Code: "547", Documents: 20, LastAt: at}},
 				Dependencies: map[string]breaker.Dependency{depBlob: {
-					State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "403", Reason: "marker", By: "marker",
-					Since: at, SeenAt: at,
+					State: breaker.DependencyFailing, Kind: fault.Infrastructure, Code: "403", Reason: "marker",
+					By: "marker", Since: at, SeenAt: at,
 				}},
 			},
 		}
