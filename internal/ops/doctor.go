@@ -51,20 +51,17 @@ type Look struct {
 	At  func(ctx context.Context) DoctorRow
 }
 
-// Restart is the command that begins the app anew.
-const Restart = "az functionapp restart -g GROUP -n APP"
-
-// lookWithin bounds each row of Doctor. Who looks has a second less, to say itself what did not answer.
+// lookWithin bounds each row of Doctor. Who looks has two seconds less, to say itself what did not answer.
 const lookWithin = 10 * time.Second
 
 // Doctor looks at all that a deployment needs, at once.
 func (o *Ops) Doctor(ctx context.Context, _ DoctorRequest) (DoctorAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookWithin-time.Second)
+	ctx, cancel := context.WithTimeout(ctx, lookWithin-2*time.Second)
 	defer cancel()
 	looks := slices.Concat([]Look{{DepSQL, o.lookSQL}}, o.p.Doctor, []Look{{DepTimer, o.lookTimer}})
 	found, answers := make([]DoctorRow, len(looks)), make(chan func(), len(looks))
 	for i, l := range looks {
-		found[i] = DoctorRow{State: RowWrong, Found: "no answer in " + lookWithin.String(), Do: Restart}
+		found[i] = DoctorRow{State: RowWrong, Found: "no answer in " + lookWithin.String(), Do: "sqlwriterctl status"}
 		go func() {
 			r := l.At(ctx)
 			answers <- func() { found[i] = r }

@@ -134,6 +134,12 @@ func TestAQueueThatCanBeSentTo(t *testing.T) {
 		On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: string(amqp.ErrCondUnauthorizedAccess),
 	})
 	require.Equal(t, "unauthorized", fault.CodeOf(n.Queue(detecting).Try(t.Context())))
+	s.Heal()
+	require.NoError(t, n.Queue(detecting).Try(t.Context()))
+	s.Fail(servicebus.Fault{ // who may send and not listen; the sender is open
+		On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: string(amqp.ErrCondUnauthorizedAccess),
+	})
+	require.Equal(t, "unauthorized", fault.CodeOf(n.Queue(detecting).Try(t.Context())))
 }
 
 // A look locks no message and raises no delivery count. Without the right to listen the error says so.
