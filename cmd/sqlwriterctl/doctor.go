@@ -238,11 +238,12 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 	}
 	d.ofApp = begun(func() (map[string]ops.DoctorRow, error) { return d.askApp(ctx), nil })
 	rows := doctorRows()
-	if d.t.site == nil && d.t.here() { // the local stack has no Azure
+	if d.t.site == nil && strings.HasPrefix(d.t.address, "http://") { // on this machine there is no Azure
 		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil && one.name != ops.RowSignIn })
 	}
 	f.Rows = each(rows, func(one doctorRow) ops.DoctorRow {
-		row := d.unnamed()
+		unnamed := row(ops.RowNotLooked, "sqlwriterctl doctor --app NAME", "an app in Azure is looked at by its name")
+		row := d.seen(unnamed, d.closed)
 		switch {
 		case one.look == nil, d.t.site == nil && one.name == ops.RowSignIn:
 			row = d.said(one.name)
@@ -279,16 +280,11 @@ func each[A, B any](all []A, do func(A) B) []B {
 	return results
 }
 
-// here reports whether the app runs on this machine.
-func (t target) here() bool {
-	return t.local || strings.HasPrefix(t.address, "http://") // a credential goes to another machine by https alone
-}
-
 // askApp asks the app for what only it sees, once Health says that it is awake. The row without a name is that of what
 // it does not tell.
 func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 	if d.t.address == "" {
-		return map[string]ops.DoctorRow{"": d.unnamed()}
+		return map[string]ops.DoctorRow{"": d.seen(ops.DoctorRow{}, d.closed)}
 	}
 	health, awake := d.askHealth(ctx)
 	rows := map[string]ops.DoctorRow{
@@ -310,7 +306,7 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 		answer, err = opsapi.Do(ctx, d.a.caller, opsapi.Doctor, ops.DoctorRequest{})
 	}
 	if err != nil {
-		unseen := d.unlooked(err)
+		unseen := d.seen(ops.DoctorRow{}, err)
 		unseen.Do = cmp.Or(unseen.Do, d.publish)
 		rows[""] = unseen
 	}
@@ -333,30 +329,17 @@ func (d *doctor) said(name string) ops.DoctorRow {
 	return rows[""]
 }
 
-// unnamed is the row of what only Azure knows, where no app in Azure is known.
-func (d *doctor) unnamed() ops.DoctorRow {
-	if d.closed != nil {
-		return d.unlooked(d.closed)
-	}
-	return row(ops.RowNotLooked, "sqlwriterctl doctor --app NAME", "an app in Azure is looked at by its name")
-}
-
 // row makes a row; the command comes before what was found.
 func row(state, do, format string, args ...any) ops.DoctorRow {
 	return ops.DoctorRow{State: state, Do: do, Found: fmt.Sprintf(format, args...)}
 }
 
-// seen is a row, or that of the error in its place.
-func (d *doctor) seen(row ops.DoctorRow, err error) ops.DoctorRow {
-	if err != nil {
-		return d.unlooked(err)
+// seen is a row, or that of an error in its place, in our words: those of az and of the Resource Manager may have a value
+// of a setting.
+func (d *doctor) seen(found ops.DoctorRow, err error) ops.DoctorRow {
+	if err == nil {
+		return found
 	}
-	return row
-}
-
-// unlooked is the row of what could not be looked at, in our words: those of az and of the Resource Manager may have a
-// value of a setting.
-func (d *doctor) unlooked(err error) ops.DoctorRow {
 	what, advice := d.a.describe(err)
 	refused, ofARM := errors.AsType[*refusedError](err)
 	_, ofAz := errors.AsType[*azError](err)

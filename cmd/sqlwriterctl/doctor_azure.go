@@ -466,7 +466,7 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 		of, err := d.get(ctx, d.t.site.ID, "/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01",
 			"Microsoft.Web/sites/hostruntime/functions/read")
 		if err != nil {
-			unseen := d.unlooked(err)
+			unseen := d.seen(ops.DoctorRow{}, err)
 			unseen.Found = "all are listed, and their errors were not looked at: " + unseen.Found
 			return unseen
 		}
