@@ -20,12 +20,15 @@ import (
 // more: 120 seconds in all at most.
 const (
 	lookWithin, healthWithin, appWithin = 10 * time.Second, 90 * time.Second, 20 * time.Second
+	// sendWithin is appWithin with a document sent: the app itself waits 30 s for it, or 90 s where it has just begun.
+	sendWithin = 120 * time.Second
 	// lookAgain is the time between two looks at what is not yet.
 	lookAgain = 10 * time.Second
 )
 
 type doctorCommand struct {
 	Wait   time.Duration `help:"Look again while something is not yet there, for so long: 5m." placeholder:"DURATION"`
+	Send   bool          `help:"Send a document of its own through the change feed, and delete it."`
 	Report bool          `help:"Say which rows of docs/unverified.md this run has shown."`
 }
 
@@ -63,6 +66,7 @@ func doctorRows() []doctorRow {
 		{ops.RowSignIn, (*doctor).signIn, []string{rowHealth}},
 		{rowTelemetry, (*doctor).telemetry, []string{rowHealth}},
 		{ops.DepTimer, nil, []string{rowHealth}},
+		{ops.RowFeed, nil, []string{ops.DepCosmos, ops.RowLeases}},
 	}
 }
 
@@ -86,6 +90,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
+		d.send = c.Send
 		found = d.diagnose(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -198,10 +203,11 @@ func printDiagnosis(a *app, f diagnosis) error {
 type doctor struct {
 	a *app
 	// t is how the app is asked; closed says why nobody can. subscription and group are those of an app in Azure.
-	// status, publish and make are commands; empty where no app in Azure is known.
+	// status, publish and make are commands; empty where no app in Azure is known. send looks at ops.RowFeed too.
 	t                                          target
 	closed                                     error
 	subscription, group, status, publish, make string
+	send                                       bool
 	// What several rows need is looked at once.
 	settings  func() (judged, error)
 	published func() (time.Time, error)
@@ -238,6 +244,9 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 	}
 	d.ofApp = begun(func() (map[string]ops.DoctorRow, error) { return d.askApp(ctx), nil })
 	rows := doctorRows()
+	if !d.send {
+		rows = rows[:len(rows)-1] // ops.RowFeed
+	}
 	if d.t.site == nil && strings.HasPrefix(d.t.address, "http://") { // on this machine there is no Azure
 		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil && one.name != ops.RowSignIn })
 	}
@@ -294,7 +303,11 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 		rows[""] = row(ops.RowNotLooked, "", "the app does not answer (health)")
 		return rows
 	}
-	ctx, cancel := context.WithTimeout(ctx, appWithin)
+	within := appWithin
+	if d.send {
+		within = sendWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var answer ops.DoctorAnswer
 	err := d.closed
@@ -303,7 +316,7 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 		d.a.caller, _, err = d.t.caller(d.a.http)
 	}
 	if err == nil {
-		answer, err = opsapi.Do(ctx, d.a.caller, opsapi.Doctor, ops.DoctorRequest{})
+		answer, err = opsapi.Do(ctx, d.a.caller, opsapi.Doctor, ops.DoctorRequest{Send: d.send})
 	}
 	if err != nil {
 		unseen := d.seen(ops.DoctorRow{}, err)

@@ -13,7 +13,7 @@ import (
 // reportTable has the rows of docs/unverified.md that doctor can show, by id: the rows of doctor that must all be ok,
 // and what each must say. A row of that page of which doctor looks at a part only is not here.
 func reportTable() map[string]map[string]string {
-	const flex, noKey, rowFeed = "Flex Consumption", "no key", "feed"
+	const flex, noKey = "Flex Consumption", "no key"
 	return map[string]map[string]string{
 		"doctor-reads": {
 			rowSite: flex, rowPackage: "", rowHost: "", rowFunctions: "", rowAlwaysReady: "", rowTelemetry: "",
@@ -24,7 +24,7 @@ func reportTable() map[string]map[string]string {
 		"identity-queues": {rowIdentity: noKey, rowRoles: "Service Bus", ops.DepServiceBus: ""},
 		"identity-sql":    {rowIdentity: noKey, ops.DepSQL: "user "},
 		"sign-in-seen":    {ops.RowSignIn: "^on:"},
-		"trigger":         {rowIdentity: noKey, ops.RowLeases: "[1-9][0-9]* owner", rowFeed: ""},
+		"trigger":         {rowIdentity: noKey, ops.RowLeases: "[1-9][0-9]* owner", ops.RowFeed: ""},
 	}
 }
 

@@ -134,9 +134,9 @@ func (p *patient) set(name, value string) {
 func TestDoctorFindsNothing(t *testing.T) {
 	p := newPatient(t)
 	found, rows := p.diagnosed(t, exitOK)
-	require.Len(t, rows, len(doctorRows()))
+	require.Len(t, rows, len(doctorRows())-1, "the feed only with --send")
 	require.Empty(t, found.Cause)
-	for i, one := range doctorRows() {
+	for i, one := range doctorRows()[:len(rows)] {
 		require.Equal(t, one.name, found.Rows[i].Name, "the order is that of dependence")
 		require.Equal(t, ops.RowOK, found.Rows[i].State)
 		require.Empty(t, found.Rows[i].Do)

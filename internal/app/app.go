@@ -234,6 +234,8 @@ func (a *App) useCases() {
 		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue, Counts: a.clients.counts,
 		Queues:   a.clients.queues,
 		Evidence: a.clients.stored, Creator: a.clients.results, Doctor: a.looks(),
+		Canaries:     a.clients.results,
+		CanaryFailed: func(err error) ops.DoctorRow { return judged(config.CosmosContainer, "", err) },
 	}, a.opsOptions())
 }
 
@@ -245,6 +247,7 @@ func (a *App) commitOptions() commit.Options {
 			return at
 		}, PartsAtOnce: a.db.PartsAtOnce(),
 		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
+		MarkSeen: a.clients.results.MarkSeen, Instance: instance(),
 	}
 }
 

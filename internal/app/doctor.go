@@ -26,7 +26,6 @@ const (
 	// new process has for its trigger to begin.
 	leaseOld     = 5 * time.Minute
 	beginsWithin = 2 * time.Minute
-	restart      = "az functionapp restart -g GROUP -n APP"
 	// ofContainer begins the commands about a container, with its verb before and its name after.
 	ofContainer = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name "
 )
@@ -132,7 +131,7 @@ func (a *App) lookClock(ctx context.Context) ops.DoctorRow {
 	before := a.status.now()
 	user, at, err := server.Login(ctx)
 	if off := max(before.Sub(at), at.Sub(a.status.now())); off > clockOff && err == nil {
-		return wrong(restart, "the clocks of this instance and of SQL differ by %s", off.Round(time.Second))
+		return wrong(ops.Restart, "the clocks of this instance and of SQL differ by %s", off.Round(time.Second))
 	}
 	return judged("", "user "+fault.Truncate(user, fault.MaxForeign), err)
 }
@@ -162,9 +161,9 @@ func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	case n == 0 && now.Sub(a.status.report().Since) < beginsWithin:
 		return ops.DoctorRow{State: ops.RowNotYet, Found: "no lease of LEASE_PREFIX yet: the app has just begun"}
 	case n == 0:
-		return wrong(restart, "no lease of LEASE_PREFIX: the trigger of CommitResults never began")
+		return wrong(ops.Restart, "no lease of LEASE_PREFIX: the trigger of CommitResults never began")
 	case old > 0:
-		return wrong(restart, "%d of %d %s not renewed, for up to %s: no instance of CommitResults reads",
+		return wrong(ops.Restart, "%d of %d %s not renewed, for up to %s: no instance of CommitResults reads",
 			old, n, of, oldest)
 	}
 	right := fmt.Sprintf("%d %s of %d %s, renewed in the last %s", n, of, len(owners),

@@ -418,12 +418,12 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			0, ops.RowOK,
 			"1 lease of 0 owners, renewed in the last 0s", "",
 		},
-		"none":     {leaseProperties{}, beginsWithin, ops.RowWrong, "no lease of LEASE_PREFIX: the trigger", restart},
+		"none":     {leaseProperties{}, beginsWithin, ops.RowWrong, "no lease of LEASE_PREFIX: the trigger", ops.Restart},
 		"none yet": {leaseProperties{}, beginsWithin - time.Second, ops.RowNotYet, "no lease of LEASE_PREFIX yet", ""},
 		"old": {
 			leaseProperties{leases: []cosmos.Lease{young, old}},
 			0, ops.RowWrong,
-			"1 of 2 leases not renewed, for up to 7m0s", restart,
+			"1 of 2 leases not renewed, for up to 7m0s", ops.Restart,
 		},
 		"five minutes": {
 			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now.Add(-leaseOld)}}},

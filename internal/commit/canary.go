@@ -41,7 +41,7 @@ func (t *tally) passOver(d invoice.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Documents--
-	if d.ETag != "" && invoice.Member(d.JSON(), []string{"seen"}) == nil {
+	if invoice.Member(d.JSON(), []string{"seen"}) == nil {
 		t.canaries = append(t.canaries, d)
 	}
 }
@@ -49,7 +49,7 @@ func (t *tally) passOver(d invoice.Snapshot) {
 // markSeen marks the canaries of a batch whose documents are done. A mark that fails fails nothing else. An etag that
 // is not the canary's any more, or no canary, needs none.
 func (c *Commit) markSeen(ctx context.Context, t *tally, at time.Time) {
-	if len(t.canaries) == 0 || c.o.MarkSeen == nil {
+	if c.o.MarkSeen == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, seenWithin)

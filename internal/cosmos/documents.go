@@ -68,7 +68,13 @@ func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 // The service reads the etags "" and "*" as "any", so Record answers Changed for them without a request. After an
 // infrastructure error the patch may or may not have been applied (see doc.go, "Lost acknowledgements").
 func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
-	op := operation{"cosmos: record", onDocument}
+	return c.patch(ctx, operation{"cosmos: record", onDocument}, doc, "sql_writer", state)
+}
+
+// patch is Record for any member.
+func (c *Container) patch(
+	ctx context.Context, op operation, doc invoice.Snapshot, member string, to any,
+) (string, error) {
 	if err := checkID(op, doc.ID); err != nil {
 		return "", err
 	}
@@ -83,12 +89,12 @@ func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invo
 			Reason: fmt.Sprintf("etag %q names no version of a document", doc.ETag),
 		}
 	}
-	value, err := json.Marshal(state)
+	value, err := json.Marshal(to)
 	if err != nil {
-		return "", fault.Wrap(fault.Internal, op.name, fault.CodeBug, "sql_writer cannot be written as JSON", err)
+		return "", fault.Wrap(fault.Internal, op.name, fault.CodeBug, member+" cannot be written as JSON", err)
 	}
 	var patch azcosmos.PatchOperations
-	patch.AppendSet("/sql_writer", json.RawMessage(value))
+	patch.AppendSet("/"+member, json.RawMessage(value))
 	match := azcore.ETag(doc.ETag)
 	var next string
 	err = c.underKey(ctx, op, c.options.Timeouts.Record, doc.ID, doc.JSON(),

@@ -37,8 +37,11 @@ const (
 	RowWrong     = "wrong"
 )
 
-// DoctorRequest has no parameters.
-type DoctorRequest struct{}
+// DoctorRequest asks to look.
+type DoctorRequest struct {
+	// Send looks at RowFeed too, which takes half a minute where the feed does not come.
+	Send bool `json:"send,omitempty"`
+}
 
 // DoctorAnswer has what only the app can see of its deployment.
 type DoctorAnswer struct {
@@ -51,20 +54,23 @@ type Look struct {
 	At  func(ctx context.Context) DoctorRow
 }
 
+// Restart is the command that begins the app anew.
+const Restart = "az functionapp restart -g GROUP -n APP"
+
 // lookWithin bounds each row of Doctor. Who looks has two seconds less, to say itself what did not answer.
 const lookWithin = 10 * time.Second
 
-// Doctor looks at all that a deployment needs, at once.
-func (o *Ops) Doctor(ctx context.Context, _ DoctorRequest) (DoctorAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookWithin-2*time.Second)
+// Doctor looks at all that a deployment needs, at once; and then at the feed, if it is asked to.
+func (o *Ops) Doctor(ctx context.Context, r DoctorRequest) (DoctorAnswer, error) {
+	looking, cancel := context.WithTimeout(ctx, lookWithin-2*time.Second)
 	defer cancel()
 	looks := slices.Concat([]Look{{DepSQL, o.lookSQL}}, o.p.Doctor, []Look{{DepTimer, o.lookTimer}})
 	found, answers := make([]DoctorRow, len(looks)), make(chan func(), len(looks))
 	for i, l := range looks {
 		found[i] = DoctorRow{State: RowWrong, Found: "no answer in " + lookWithin.String(), Do: "sqlwriterctl status"}
 		go func() {
-			r := l.At(ctx)
-			answers <- func() { found[i] = r }
+			row := l.At(looking)
+			answers <- func() { found[i] = row }
 		}()
 	}
 	late := time.After(lookWithin)
@@ -82,6 +88,11 @@ func (o *Ops) Doctor(ctx context.Context, _ DoctorRequest) (DoctorAnswer, error)
 			a.Rows = append(a.Rows, DoctorRow{Name: l.Row, State: RowOK})
 		}
 		a.Rows[len(a.Rows)-1].add(found[i])
+	}
+	if r.Send {
+		feed := o.lookFeed(ctx)
+		feed.Name = RowFeed
+		a.Rows = append(a.Rows, feed)
 	}
 	return a, nil
 }

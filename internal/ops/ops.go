@@ -77,6 +77,9 @@ type Ports struct {
 	Creator  DocumentCreator
 	// Doctor is what the app looks at, the rows between SQL and the timer.
 	Doctor []Look
+	// Canaries are those of DoctorRequest.Send, and CanaryFailed is the row of their errors.
+	Canaries     Canaries
+	CanaryFailed func(err error) DoctorRow
 }
 
 // Options configure Ops. Zero values mean the defaults.
@@ -105,8 +108,9 @@ type Options struct {
 // Ops implements the operators' use cases. It returns *RequestError when a request is refused, otherwise classified
 // errors (internal/fault), of dependency scope while a dependency does not answer. It is safe for concurrent use.
 type Ops struct {
-	p Ports
-	o Options
+	p     Ports
+	o     Options
+	began time.Time
 }
 
 // New makes an Ops.
@@ -126,7 +130,7 @@ func New(p Ports, o Options) *Ops {
 	if o.PartitionKey == nil {
 		o.PartitionKey = func() string { return "" }
 	}
-	return &Ops{p: p, o: o}
+	return &Ops{p: p, o: o, began: o.Now()}
 }
 
 // Refusal is the reason class of a refused request.

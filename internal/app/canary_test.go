@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/timer"
+)
+
+// The whole way: doctor sends, the feed brings, this build marks, and nothing is left. Two at once do not meet.
+func TestDoctorSendsThroughTheFeed(t *testing.T) {
+	d := newDeployment(t)
+	a, results := d.app(), d.container("AI_PROCESS_LOGS")
+	stored := func(ctx context.Context) (docs []json.RawMessage) {
+		pager := results.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKey(), nil)
+		for pager.More() && ctx.Err() == nil {
+			page, err := pager.NextPage(ctx)
+			assert.True(t, err == nil || ctx.Err() != nil, "%v", err)
+			for _, item := range page.Items {
+				docs = append(docs, item)
+			}
+		}
+		return docs
+	}
+	feeding, stop := context.WithCancel(t.Context())
+	var feed, doctors sync.WaitGroup
+	feed.Go(func() {
+		for timer.Wait(feeding, 5*time.Millisecond) == nil {
+			_, err := a.commit.Run(feeding, commit.Delivery{Documents: stored(feeding), Received: time.Now()})
+			assert.NoError(t, err)
+		}
+	})
+	for range 2 {
+		doctors.Go(func() {
+			answer, err := a.ops.Doctor(t.Context(), ops.DoctorRequest{Send: true})
+			assert.NoError(t, err)
+			row := answer.Rows[len(answer.Rows)-1]
+			assert.Equal(t, []string{ops.RowFeed, ops.RowOK}, []string{row.Name, row.State}, "%+v", row)
+			assert.Regexp(t, `^seen after \d+ ms, patched after \d+ ms by `+instance()+`, build `+
+				regexp.QuoteMeta(Version())+`$`, row.Found)
+		})
+	}
+	doctors.Wait()
+	stop()
+	feed.Wait()
+	require.Empty(t, stored(t.Context()))
+}
