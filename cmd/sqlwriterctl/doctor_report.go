@@ -11,14 +11,13 @@ import (
 )
 
 // reportTable has the rows of docs/unverified.md that doctor can show, by id: the rows of doctor that must all be ok,
-// and what each must say. A row of that page of which doctor looks at a part only is not here.
+// and what each must say. A row of that page of which doctor looks at a part only is not here. Each needs an app on
+// Flex Consumption, its settings, and Health, which names the build.
 func reportTable() map[string]map[string]string {
-	const flex, noKey = "Flex Consumption", "no key"
-	return map[string]map[string]string{
-		"doctor-reads": {
-			rowSite: flex, rowPackage: "", rowHost: "", rowFunctions: "", rowAlwaysReady: "", rowTelemetry: "",
-		},
-		"handler-starts":  {rowSite: flex, rowPackage: "", rowHost: "", rowFunctions: ""},
+	const noKey, ops.RowFeed = "no key", "feed"
+	table := map[string]map[string]string{
+		"doctor-reads":    {rowPackage: "", rowHost: "", rowFunctions: "", rowAlwaysReady: "", rowTelemetry: ""},
+		"handler-starts":  {rowPackage: "", rowHost: "", rowFunctions: ""},
 		"identity-blobs":  {rowIdentity: noKey, rowRoles: "Storage Blob", ops.RowBlobs: ""},
 		"identity-cosmos": {rowIdentity: noKey, rowRoles: "Cosmos DB", ops.DepCosmos: "", ops.RowLeases: ""},
 		"identity-queues": {rowIdentity: noKey, rowRoles: "Service Bus", ops.DepServiceBus: ""},
@@ -26,6 +25,10 @@ func reportTable() map[string]map[string]string {
 		"sign-in-seen":    {ops.RowSignIn: "^on:"},
 		"trigger":         {rowIdentity: noKey, ops.RowLeases: "[1-9][0-9]* owner", ops.RowFeed: ""},
 	}
+	for _, must := range table {
+		must[rowSite], must[rowSettings], must[rowHealth] = "Flex Consumption", "", ", ."
+	}
+	return table
 }
 
 // shownRow is what a run says of a row of docs/unverified.md: what was seen, as text to paste, or which rows of doctor
@@ -36,13 +39,10 @@ type shownRow struct {
 	Lacks []string `json:"lacks,omitempty"`
 }
 
-// shows says which rows of docs/unverified.md a run has shown. Each needs an app in Azure, its settings, and Health,
-// which names the build.
+// shows says which rows of docs/unverified.md a run has shown.
 func (f diagnosis) shows(at time.Time) (all []shownRow) {
 	for _, id := range slices.Sorted(maps.Keys(reportTable())) {
-		must := map[string]string{rowSite: "", rowSettings: "", rowHealth: ", ."}
-		maps.Copy(must, reportTable()[id])
-		one, seen := shownRow{ID: id}, at.UTC().Format(time.RFC3339)
+		must, one, seen := reportTable()[id], shownRow{ID: id}, at.UTC().Format(time.RFC3339)
 		for _, row := range f.Rows {
 			says, needed := must[row.Name]
 			if needed && row.State == ops.RowOK && regexp.MustCompile(says).MatchString(row.Found) {
