@@ -347,8 +347,7 @@ func row(state, do, format string, args ...any) ops.DoctorRow {
 	return ops.DoctorRow{State: state, Do: do, Found: fmt.Sprintf(format, args...)}
 }
 
-// seen is a row, or that of an error in its place, in our words: those of az and of the Resource Manager may have a value
-// of a setting.
+// seen is a row, or that of an error in its place, in our words: those of az and of the Resource Manager have values.
 func (d *doctor) seen(found ops.DoctorRow, err error) ops.DoctorRow {
 	if err == nil {
 		return found

@@ -344,7 +344,7 @@ func (d *doctor) role(ctx context.Context, r role, principal string) (ops.Doctor
 		young = young.Round(time.Second)
 		return row(ops.RowNotYet, "", "%s was given %s ago: it may take 10 minutes", r.name, young), nil
 	case others > 0:
-		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s; whether one of %d others who have it is a group that it is in, is not seen here",
+		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s: others have it (%d), and whether one is a group with the identity is not seen",
 			r.name, at, others), nil
 	case r.kind == cosmosAccounts:
 		return row(ops.RowWrong, d.make, "the identity lacks %s at the database of %s", r.name, at), nil

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"maps"
@@ -59,7 +60,7 @@ func newPatient(t *testing.T) *patient {
 	p.ARM = azuretest.NewARM(t)
 	p.Deployment = azuretest.Deployment{
 		Subscription: p.ARM.Subscription, Group: "g", Site: "func-x", Host: strings.TrimPrefix(app.URL, "https://"),
-		Client: "11111111-0000-4000-8000-000000000001", Principal: "22222222-0000-4000-8000-000000000002",
+		Client: "1111abcd-0000-4000-8000-000000000001", Principal: "22222222-0000-4000-8000-000000000002",
 		Given: p.began.Add(-time.Hour), Published: p.began.Add(-time.Hour), Functions: theFunctions(),
 	}
 	p.Sites = []azuretest.Site{{
@@ -242,10 +243,11 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"another principal has the role of Cosmos DB": {
 			change: func(t *testing.T, p *patient) {
 				t.Helper()
-				p.replaced(t, "GET "+p.Deployment.Resources()[2]+"/sqlRoleAssignments", p.Principal, "44444444-0000-4000-8000-000000000004")
+				account := p.Deployment.Resources()[2]
+				p.replaced(t, "GET "+account+"/sqlRoleAssignments", p.Principal, "44444444-0000-4000-8000-000000000004")
 			},
 			row: rowRoles, state: ops.RowNotLooked, do: "make azure GROUP=g",
-			found: "the identity itself lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x; whether one of 1 others",
+			found: "the identity itself lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x: others have it (1), and",
 		},
 		"roles are minutes old": {
 			change: func(_ *testing.T, p *patient) {
@@ -272,6 +274,13 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			},
 			row: rowPackage, found: "nothing was published: no deployment succeeded", do: "make publish APP=func-x",
 			cause: rowPackage,
+		},
+		"a deployment failed": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.replaced(t, "GET /deployments", `"status": 4`, `"status": 3`)
+			},
+			row: rowPackage, found: "nothing was published: no deployment succeeded", do: "make publish APP=func-x",
 		},
 		"the host has an error": {
 			change: func(t *testing.T, p *patient) {
@@ -391,7 +400,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"the app believes a forged sign-in": {
 			change: func(_ *testing.T, p *patient) {
-				p.rows[5] = ops.DoctorRow{Name: ops.RowSignIn, State: ops.RowWrong, Found: "forged", Do: "az functionapp stop -g GROUP -n APP"}
+				const stop = "az functionapp stop -g GROUP -n APP"
+				p.rows[5] = ops.DoctorRow{Name: ops.RowSignIn, State: ops.RowWrong, Found: "forged", Do: stop}
 			},
 			row: ops.RowSignIn, found: "forged", do: "az functionapp stop -g g -n func-x",
 		},
@@ -475,13 +485,62 @@ func indexOf(f diagnosis, name string) int {
 	return 0
 }
 
-// A role counts that a group or a management group gives: the service lists it for the identity.
+// What looks wrong, and is not.
+func TestDoctorIsNotMistaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		change     func(t *testing.T, p *patient)
+		row, found string
+	}{
+		"Premium has its own settings": {func(t *testing.T, p *patient) {
+			t.Helper()
+			p.replaced(t, "GET ", "functionAppConfig", "other")
+			p.set("FUNCTIONS_WORKER_RUNTIME", "custom")
+		}, rowAlwaysReady, "not on Flex Consumption"},
+		"a Key Vault has a value": {func(_ *testing.T, p *patient) {
+			p.set(config.SQLConnection, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)")
+		}, rowSettings, "22, each of its form; 1 refer to a Key Vault and were not judged"},
+		"a client id in capitals": {func(_ *testing.T, p *patient) {
+			p.set(config.CosmosClientID, strings.ToUpper(p.Client))
+		}, rowIdentity, "the settings name one that the app has"},
+		"keys connect": {func(_ *testing.T, p *patient) {
+			settings := p.Settings()
+			for name := range settings {
+				if strings.Contains(name, "__") || strings.HasSuffix(name, "AUTHENTICATION_STRING") {
+					delete(settings, name)
+				}
+			}
+			key := base64.StdEncoding.EncodeToString(make([]byte, 64))
+			settings["COSMOS_CONNECTION"] = "AccountEndpoint=https://cosmos-x.documents.azure.com:443/;AccountKey=" + key
+			settings["SERVICEBUS_CONNECTION"] = "Endpoint=sb://sb-x.servicebus.windows.net/;SharedAccessKeyName=x;SharedAccessKey=" + key
+			settings["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=https;AccountName=stx;AccountKey=" + key
+			p.Others["POST /config/appsettings/list"] = p.SettingsOf(settings)
+		}, rowRoles, "keys connect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPatient(t)
+			c.change(t, p)
+			_, rows := p.diagnosed(t, exitOK)
+			require.Contains(t, rows[c.row].Found, c.found)
+		})
+	}
+}
+
+func reversed(all []string) []string {
+	all = slices.Clone(all)
+	slices.Reverse(all)
+	return all
+}
+
+// A role counts that a group or a management group gives: the service lists it for the identity. The oldest counts.
 func TestDoctorCountsRolesOfGroups(t *testing.T) {
 	p := newPatient(t)
 	storage := p.Deployment.Resources()[0]
 	group := p.Deployment
 	group.Principal = "44444444-0000-4000-8000-000000000004"
 	answer := group.Roles("b7e6dc6d-f1e8-4753-8033-0f276bb0955b /providers/Microsoft.Management/managementGroups/all")
+	group.Given = p.began
+	again := group.Roles("b7e6dc6d-f1e8-4753-8033-0f276bb0955b " + storage)
+	answer.Body = strings.TrimSuffix(answer.Body, "]}") + "," + strings.TrimPrefix(again.Body, `{"value": [`)
 	answer.Filter = p.Others["GET "+storage+azuretest.RolesOf].Filter
 	p.Others["GET "+storage+azuretest.RolesOf] = answer
 	p.diagnosed(t, exitOK)
@@ -517,6 +576,8 @@ func TestDoctorNamesEverythingInOneRun(t *testing.T) {
 		"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer\nhint: site: `az functionapp start --ids ")
 	require.Contains(t, p.out, "\ncause: site\nsite: az functionapp start")
 	require.Zero(t, p.asked, "an app that does not answer Health is not asked")
+	const host = "GET /host/default/properties/status"
+	require.Equal(t, slices.Index(p.Calls, host), len(p.Calls)-1-slices.Index(reversed(p.Calls), host), "asked once")
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "-q"))
 	require.True(t, strings.HasPrefix(p.out, "site\nsettings\nidentity\nroles\n"), p.out)
 }
@@ -575,7 +636,8 @@ func TestDoctorEndsInTime(t *testing.T) {
 				c.change(t, p)
 			}
 			finds := []string{
-				"/subscriptions/" + p.ARM.Subscription + "/resources", p.SiteID(), p.SiteID() + "/functions/Ops/listkeys",
+				"/subscriptions/" + p.ARM.Subscription + "/resources", p.SiteID(),
+				p.SiteID() + "/functions/Ops/listkeys",
 			}
 			asked := map[string]int{}
 			var lock sync.Mutex
@@ -638,7 +700,8 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 		},
 		"the app refuses in words": func(t *testing.T, p *patient) {
 			t.Helper()
-			detail, err := json.Marshal(map[string]string{"kind": "infrastructure", "code": "x", "detail": p.rows[0].Found})
+			said := map[string]string{"kind": "infrastructure", "code": "x", "detail": p.rows[0].Found}
+			detail, err := json.Marshal(said)
 			require.NoError(t, err)
 			p.rowsStatus, p.rowsBody = http.StatusForbidden, string(detail)
 		},
