@@ -14,7 +14,7 @@ import (
 // and what each must say. A row of that page of which doctor looks at a part only is not here. Each needs an app on
 // Flex Consumption, its settings, and Health, which names the build.
 func reportTable() map[string]map[string]string {
-	const noKey, ops.RowFeed = "no key", "feed"
+	const noKey = "no key"
 	table := map[string]map[string]string{
 		"doctor-reads":    {rowPackage: "", rowHost: "", rowFunctions: "", rowAlwaysReady: "", rowTelemetry: ""},
 		"handler-starts":  {rowPackage: "", rowHost: "", rowFunctions: ""},

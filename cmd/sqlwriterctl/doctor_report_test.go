@@ -47,13 +47,16 @@ func TestReportClaimsOnlyWhatWasSeen(t *testing.T) {
 		rowHealth:     {func(p *patient) { p.healthBody = `{"status": "ready"}` }, "."}, // of no build
 		ops.DepSQL:    {func(p *patient) { p.rows[0].Found = "" }, "^identity-sql$"},
 		ops.RowLeases: {func(p *patient) { p.rows[2].Found = "2 leases of 0 owners" }, "^trigger$"},
-		ops.RowSignIn: {func(p *patient) { p.rows[5].Found = "off: x" }, "^sign-in-seen$"},
+		ops.RowSignIn: {
+			func(p *patient) { p.rows[5].Found, p.Sites[0].SignIn = "off: x", "{}" }, "^sign-in-seen$",
+		},
 		rowIdentity: {
 			func(p *patient) { p.set("AzureWebJobsStorage", "AccountName=stx;AccountKey=a2V5") },
 			"^(identity-.*|trigger)$",
 		},
 	} {
 		p := newPatient(t)
+		p.Sites[0].SignIn, p.env[keyVariable] = signInOn, "key-marker"
 		p.rows[2].Found = "2 leases of 1 owner, renewed in the last 9s"
 		p.rows[0].Found, p.rows[5].Found = "user app; rights", "on: the platform's sign-in is seen"
 		c.change(p)
