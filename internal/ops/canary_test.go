@@ -56,7 +56,7 @@ func (c *cage) Delete(ctx context.Context, id string) error {
 	return c.deleteErr
 }
 
-// fill puts documents there, one of which is an old canary, and gives the ids of the others. Another call may wait for a
+// fill puts documents there, one of them an old canary, and gives the ids of the others. Another call may wait for a
 // canary of two minutes.
 func (c *cage) fill(t *testing.T) []string {
 	t.Helper()
