@@ -251,7 +251,8 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil && one.name != ops.RowSignIn })
 	}
 	f.Rows = each(rows, func(one doctorRow) ops.DoctorRow {
-		unnamed := row(ops.RowNotLooked, "sqlwriterctl doctor --app NAME", "an app in Azure is looked at by its name")
+		unnamed := row(ops.RowNotLooked, "", "an app in Azure is looked at by its name")
+		unnamed.Do = "sqlwriterctl doctor --app NAME"
 		row := d.seen(unnamed, d.closed)
 		switch {
 		case one.look == nil, d.t.site == nil && one.name == ops.RowSignIn:

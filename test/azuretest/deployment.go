@@ -145,7 +145,7 @@ const RolesOf = "/providers/Microsoft.Authorization/roleAssignments"
 // Roles is the answer that has these assignments: a definition, a blank and a scope.
 // specification/authorization/resource-manager/Microsoft.Authorization/stable/2022-04-01/examples/
 // RoleAssignments_ListForScope.json 4a84214385428e125ba8e5b439b8bc5876531321, createdOn and the filter of
-// github.com/MicrosoftDocs/azure-docs articles/role-based-access-control/role-assignments-list-rest.md
+// github.com/MicrosoftDocs/azure-docs articles/role-based-access-control/role-assignments-list-rest
 // 0088bfa77543e07f8a41771de8db977ddfc62e1d.
 func (d Deployment) Roles(given ...string) Answer {
 	all := make([]string, 0, len(given))
