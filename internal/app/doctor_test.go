@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -328,9 +330,17 @@ func faults() map[string]broken {
 // Each row is broken once on the local stack. It is the first and only one that is wrong, and ok after its command.
 func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	d := newDeployment(t)
+	found := map[string]string{}
 	for name, r := range d.rows() {
 		require.Equal(t, ops.RowOK, r.State, "%s: %+v", name, r)
+		found[name] = regexp.MustCompile(`[0-9][0-9TZs:+-]*$`).ReplaceAllString(r.Found, "TIME")
 	}
+	require.Equal(t, map[string]string{
+		"sql":    "user func-web; rights, procedures of this build and adoption are as they must be",
+		"cosmos": "there, and allowed; written and deleted", "leases": "1 lease of 1 owner, renewed in the last TIME",
+		"servicebus": "there, and allowed", "blobs": "written and deleted", "timer": "the last tick was at TIME",
+		"sign_in": "off: the platform's sign-in is not seen, and the operators' pages refuse everybody",
+	}, found)
 	for name, f := range faults() {
 		t.Run(name, func(t *testing.T) {
 			f.harm(d)
@@ -418,8 +428,8 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			0, ops.RowOK,
 			"1 lease of 0 owners, renewed in the last 0s", "",
 		},
-		"none":     {leaseProperties{}, beginsWithin, ops.RowWrong, "no lease of LEASE_PREFIX: the trigger", ops.Restart},
-		"none yet": {leaseProperties{}, beginsWithin - time.Second, ops.RowNotYet, "no lease of LEASE_PREFIX yet", ""},
+		"none":     {leaseProperties{}, 2 * time.Minute, ops.RowWrong, "no lease of LEASE_PREFIX: the trigger", ops.Restart},
+		"none yet": {leaseProperties{}, 119 * time.Second, ops.RowNotYet, "no lease of LEASE_PREFIX yet", ""},
 		"old": {
 			leaseProperties{leases: []cosmos.Lease{young, old}},
 			0, ops.RowWrong,
@@ -493,4 +503,25 @@ func TestDoctorSweepsAfterAnHour(t *testing.T) {
 		_, err = a.clients.stored.Read(t.Context(), "doctor/LEFT")
 		require.Equal(t, c.left, err == nil, "a file after %s: %v", c.age, err)
 	}
+}
+
+// The database is looked at anew by an app that has begun long ago. A shadow needs no adoption.
+func TestDoctorChecksTheDatabaseAnew(t *testing.T) {
+	d := newDeployment(t)
+	a := d.app()
+	sql := func() ops.DoctorRow {
+		t.Helper()
+		answer, err := a.ops.Doctor(t.Context(), ops.DoctorRequest{})
+		require.NoError(t, err)
+		return answer.Rows[0]
+	}
+	require.Equal(t, ops.RowOK, sql().State)
+	require.NoError(t, a.sql.Ready(t.Context()))
+	a.db.Store.(*serverAnswers).check = fault.New(fault.Infrastructure, "sqlserver: check", "229", "a right is missing")
+	require.Contains(t, sql().Found, "sqlserver: check: infrastructure 229: a right is missing")
+	a.db.Store.(*serverAnswers).check = nil
+	d.unadopt()
+	require.Contains(t, sql().Found, "ledger_not_adopted")
+	a.config.Mode = config.ModeShadow
+	require.Equal(t, ops.RowOK, sql().State)
 }

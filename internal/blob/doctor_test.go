@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -29,7 +30,7 @@ func TestADoctorLeavesNoFile(t *testing.T) {
 	forward := httputil.NewSingleHostReverseProxy(azurite)
 
 	// killed is a doctor that something happens to, before or after one of its requests is answered.
-	killed := func(step int32, before, after func(cancel func())) (methods []string, err error) {
+	killed := func(step int32, old time.Time, before, after func(cancel func())) (methods []string, err error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var requests atomic.Int32
@@ -48,21 +49,21 @@ func TestADoctorLeavesNoFile(t *testing.T) {
 		}))
 		defer front.Close()
 		through := strings.ReplaceAll(server.ConnectionString(), server.Address, front.Listener.Addr().String())
-		err = openOn(t, through, name, patient()).TryWrites(ctx, anHourAgo)
+		err = openOn(t, through, name, patient()).TryWrites(ctx, old)
 		return methods, err
 	}
 	nothing, kill := func(func()) {}, func(cancel func()) { cancel() }
-	methods, err := killed(0, nothing, nothing)
+	methods, err := killed(0, anHourAgo, nothing, nothing)
 	require.NoError(t, err)
 	require.Equal(t, []string{"PUT", "GET", "DELETE", "GET"}, methods)
 	for step := range int32(4) {
 		var other error
-		_, err := killed(step+1, func(func()) { other = direct.TryWrites(t.Context(), anHourAgo) }, nothing)
+		_, err := killed(step+1, anHourAgo, func(func()) { other = direct.TryWrites(t.Context(), anHourAgo) }, nothing)
 		require.NoError(t, err, "the first doctor")
 		require.NoError(t, other, "the other one")
 		require.Len(t, view.names(t), 1)
 		for name, at := range map[string][2]func(func()){"before": {kill, nothing}, "after": {nothing, kill}} {
-			_, err = killed(step+1, at[0], at[1])
+			_, err = killed(step+1, anHourAgo, at[0], at[1])
 			require.True(t, err != nil || step == 3, "the last answer may come before the kill")
 			left := len(view.names(t))
 			stands := (step > 0 || name == "after") && (step < 2 || step == 2 && name == "before")
@@ -73,6 +74,10 @@ func TestADoctorLeavesNoFile(t *testing.T) {
 			require.Equal(t, []string{"web/failed/1"}, view.names(t))
 		}
 	}
+	require.NoError(t, direct.Keep(t.Context(), "doctor/LEFT", []byte("{}")))
+	var other error
+	_, err = killed(5, inAnHour, func(func()) { other = direct.TryWrites(t.Context(), inAnHour) }, nothing)
+	require.NoError(t, errors.Join(err, other), "two delete the same")
 	proxy := server.Proxy(t)
 	proxy.Refuse()
 	short := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: time.Second, List: time.Second})

@@ -18,7 +18,7 @@ import (
 func (c *Container) TryWrites(ctx context.Context, sysName string, before time.Time) error {
 	op, key := operation{"cosmos: try to write", onDocument}, azcosmos.NewPartitionKey()
 	call := func(id string, doc []byte, call func(context.Context, *connected) error) error {
-		return blameless(c.underKey(ctx, op, c.options.Timeouts.Record, id, doc, call))
+		return c.underKey(ctx, op, c.options.Timeouts.Record, id, doc, call)
 	}
 	remove := func(id string) error {
 		return call(id, nil, func(ctx context.Context, s *connected) error {
@@ -44,7 +44,7 @@ func (c *Container) TryWrites(ctx context.Context, sysName string, before time.T
 		err = remove(id)
 	}
 	if err != nil {
-		return err
+		return blameless(err)
 	}
 	const left = "SELECT VALUE c.id FROM c WHERE c.doctor_of = @sys_name AND c._ts < @before"
 	params := []Param{{Name: "@sys_name", Value: sysName}, {Name: "@before", Value: before.Unix()}}

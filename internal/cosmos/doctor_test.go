@@ -79,6 +79,17 @@ func TestADoctorUsesEachRightAndLeavesNothing(t *testing.T) {
 			}
 		}
 	}
+	_, err = view.CreateItem(t.Context(), azcosmos.NewPartitionKeyString("doctor:web:LEFT"),
+		[]byte(`{"id":"doctor:web:LEFT","doctor_of":"web"}`), nil)
+	require.NoError(t, err)
+	fail(t, server, cosmosdb.Rule{ID: "hold", Op: cosmosdb.OpDelete, Doc: "*LEFT", Hold: cosmosdb.Before, Times: 1})
+	first := make(chan error, 1)
+	go func() { first <- c.TryWrites(t.Context(), "web", inAnHour) }()
+	require.NoError(t, server.Server.WaitHeld(t.Context(), "hold", 1))
+	require.NoError(t, c.TryWrites(t.Context(), "web", inAnHour))
+	server.Server.RemoveFault("hold")
+	require.NoError(t, <-first, "two delete the same")
+	require.Equal(t, 1, documentsIn(t, view))
 }
 
 // A longer prefix is another environment's, and the host's marks beside its leases are none.
