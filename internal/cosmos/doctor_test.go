@@ -67,6 +67,8 @@ func TestADoctorUsesEachRightAndLeavesNothing(t *testing.T) {
 				if killed {
 					kill()
 					require.Error(t, <-first)
+					require.Eventually(t, func() bool { return server.Server.Faults()[0].Held == 0 }, time.Minute,
+						time.Millisecond, "the server sees that nobody waits")
 					server.Server.RemoveFault("hold")
 					sweep(left[i])
 					continue
