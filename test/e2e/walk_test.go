@@ -145,7 +145,8 @@ func (w *walk) published() {
 	w.arm.Sites[0].Keys = map[string]string{"operator-" + w.arm.Person: functionKey}
 	made := azuretest.Deployment{
 		Subscription: w.arm.Subscription, Group: "sqlwriter", Site: walkApp, Host: w.arm.Sites[0].Host,
-		Client: walkClient, Principal: walkClient, Given: time.Now().Add(-time.Hour), Published: time.Now(), Functions: w.functions,
+		Client: walkClient, Principal: walkClient, Given: time.Now().Add(-time.Hour),
+		Published: time.Now(), Functions: w.functions,
 	}
 	w.arm.Resources, w.arm.Others = made.Resources(), made.Answers()
 	assert.NoError(w.t, os.Remove(given))
