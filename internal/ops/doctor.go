@@ -89,7 +89,7 @@ func (o *Ops) Doctor(ctx context.Context, r DoctorRequest) (DoctorAnswer, error)
 		}
 		a.Rows[len(a.Rows)-1].add(found[i])
 	}
-	if r.Send {
+	if r.Send && o.p.Canaries != nil {
 		feed := o.lookFeed(ctx)
 		feed.Name = RowFeed
 		a.Rows = append(a.Rows, feed)
