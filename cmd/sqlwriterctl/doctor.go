@@ -46,7 +46,8 @@ type doctorRow struct {
 	needs []string
 }
 
-// doctorRows are in the order in which things depend on each other.
+// doctorRows are in the order in which things depend on each other, but for Health: of an app that answers it repeats
+// what the app's own rows say, and of one that does not answer it stands before them (weigh).
 func doctorRows() []doctorRow {
 	return []doctorRow{
 		{rowSite, (*doctor).site, nil},
@@ -56,23 +57,25 @@ func doctorRows() []doctorRow {
 		{rowPackage, (*doctor).packaged, []string{rowRoles}},
 		{rowHost, (*doctor).host, []string{rowPackage}},
 		{rowFunctions, (*doctor).functions, []string{rowHost}},
-		{rowHealth, nil, []string{rowFunctions}},
+		{rowHealth, nil, []string{
+			rowFunctions, ops.DepSQL, ops.DepCosmos, ops.RowLeases, ops.DepServiceBus, ops.RowBlobs,
+		}},
 		{rowAlwaysReady, (*doctor).alwaysReady, []string{rowSite}},
-		{ops.DepSQL, nil, []string{rowHealth}},
-		{ops.DepCosmos, nil, []string{rowHealth}},
+		{ops.DepSQL, nil, []string{rowFunctions}},
+		{ops.DepCosmos, nil, []string{rowFunctions}},
 		{ops.RowLeases, nil, []string{ops.DepCosmos, rowAlwaysReady}},
-		{ops.DepServiceBus, nil, []string{rowHealth}},
-		{ops.RowBlobs, nil, []string{rowHealth}},
-		{ops.RowSignIn, (*doctor).signIn, []string{rowHealth}},
-		{rowTelemetry, (*doctor).telemetry, []string{rowHealth}},
-		{ops.DepTimer, nil, []string{rowHealth}},
+		{ops.DepServiceBus, nil, []string{rowFunctions}},
+		{ops.RowBlobs, nil, []string{rowFunctions}},
+		{ops.RowSignIn, (*doctor).signIn, []string{rowFunctions}},
+		{rowTelemetry, (*doctor).telemetry, []string{rowFunctions}},
+		{ops.DepTimer, nil, []string{rowFunctions}},
 		{ops.RowFeed, nil, []string{ops.DepCosmos, ops.RowLeases}},
 	}
 }
 
 // diagnosis is the result.
 type diagnosis struct {
-	// Cause is the first wrong row on which another depends that is not ok; empty without one.
+	// Cause is the first row that is wrong or not yet, and on which another depends that is not ok; empty without one.
 	Cause string          `json:"cause,omitempty"`
 	Rows  []ops.DoctorRow `json:"rows"`
 	// bad are the rows that are not ok, names those of all by state. waits are those that waiting may mend; none where
@@ -131,6 +134,9 @@ func (f *diagnosis) weigh() {
 		if state[one.name] == "" || state[one.name] == ops.RowOK {
 			continue
 		}
+		if one.look == nil && state[one.name] == ops.RowNotLooked {
+			blamed[rowHealth] = true
+		}
 		mends := state[one.name] != ops.RowWrong
 		for _, need := range needs[one.name] {
 			blamed[need] = true
@@ -138,9 +144,9 @@ func (f *diagnosis) weigh() {
 		}
 		stuck = stuck || !mends
 	}
-	for _, name := range f.names[ops.RowWrong] {
-		if blamed[name] {
-			f.Cause = cmp.Or(f.Cause, name)
+	for _, row := range f.bad {
+		if row.State != ops.RowNotLooked && blamed[row.Name] {
+			f.Cause = cmp.Or(f.Cause, row.Name)
 		}
 	}
 	if !stuck {
@@ -187,7 +193,11 @@ func printDiagnosis(a *app, f diagnosis) error {
 		return err
 	}
 	if f.Cause != "" {
-		a.printf("\ncause: %s", f.Cause)
+		cause := "cause: " + f.Cause
+		if slices.Contains(f.names[ops.RowNotYet], f.Cause) {
+			cause += ", which may mend by itself: --wait 5m"
+		}
+		a.printf("\n%s", cause)
 	}
 	shown := map[string]bool{"": true}
 	for _, row := range f.bad {
@@ -203,11 +213,12 @@ func printDiagnosis(a *app, f diagnosis) error {
 type doctor struct {
 	a *app
 	// t is how the app is asked; closed says why nobody can. subscription and group are those of an app in Azure.
-	// status, publish and make are commands; empty where no app in Azure is known. send looks at ops.RowFeed too.
-	t                                          target
-	closed                                     error
-	subscription, group, status, publish, make string
-	send                                       bool
+	// status, again, publish and make are commands; the last two are empty where no app in Azure is known. send looks at
+	// ops.RowFeed too.
+	t                                                 target
+	closed                                            error
+	subscription, group, status, again, publish, make string
+	send                                              bool
 	// What several rows need is looked at once.
 	settings  func() (judged, error)
 	published func() (time.Time, error)
@@ -218,13 +229,15 @@ type doctor struct {
 func (a *app) doctor(ctx context.Context) (*doctor, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	d := &doctor{a: a, status: "sqlwriterctl status --check"}
+	d := &doctor{a: a}
 	if d.t, d.closed = a.target(ctx); isUsage(d.closed) {
 		return nil, d.closed
 	}
+	app := ""
 	if a.App != "" {
-		d.status += " --app " + a.App
+		app = " --app " + a.App
 	}
+	d.status, d.again = "sqlwriterctl status --check"+app, "sqlwriterctl doctor"+app+" --wait 5m"
 	if d.t.site != nil {
 		id := strings.Split(d.t.site.ID+"////", "/")
 		d.subscription, d.group = id[2], id[4]
@@ -325,6 +338,10 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 		rows[""] = unseen
 	}
 	for _, one := range answer.Rows {
+		if one.State == ops.RowWrong { // Health is not ready because of it
+			health.Do = ""
+			rows[rowHealth] = health
+		}
 		one.Found = d.hide(one.Found)
 		if d.t.site != nil { // the app knows neither
 			one.Do = strings.ReplaceAll(one.Do, "-g GROUP -n APP", "-g "+d.group+" -n "+d.t.site.Name)

@@ -342,7 +342,7 @@ func (d *doctor) role(ctx context.Context, r role, principal string) (ops.Doctor
 		return row(ops.RowOK, "", "%s", r.name), nil
 	case young >= 0:
 		young = young.Round(time.Second)
-		return row(ops.RowNotYet, "", "%s was given %s ago: it may take 10 minutes", r.name, young), nil
+		return row(ops.RowNotYet, d.again, "%s was given %s ago: it may take 10 minutes", r.name, young), nil
 	case others > 0:
 		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s: others have it (%d), and whether one is a group with the identity is not seen",
 			r.name, at, others), nil
@@ -425,7 +425,7 @@ func (d *doctor) host(ctx context.Context) (ops.DoctorRow, error) {
 		return row(ops.RowOK, "", "%s, %s", said.State, said.Version), nil
 	}
 	if d.young(rolesWithin) {
-		return row(ops.RowNotYet, "", "%s yet", found), nil
+		return row(ops.RowNotYet, d.again, "%s yet", found), nil
 	}
 	return row(ops.RowWrong, restart, "%s", found), nil
 }
@@ -457,7 +457,7 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 	left := strings.Join(missing, ", ")
 	switch {
 	case left != "" && d.young(functionsWithin):
-		return row(ops.RowNotYet, "", "not listed yet: %s", left), nil
+		return row(ops.RowNotYet, d.again, "not listed yet: %s", left), nil
 	case left != "":
 		return row(ops.RowWrong, d.publish, "the host left out %s: its log says why (event 402 of Host.Startup)",
 			left), nil
@@ -582,7 +582,7 @@ func (d *doctor) telemetry(ctx context.Context) (ops.DoctorRow, error) {
 	case traces > 0:
 		return row(ops.RowOK, "", "%.0f traces in the last 15 minutes", traces), nil
 	case d.young(within):
-		return row(ops.RowNotYet, "", "no trace yet: the package is younger than 15 minutes"), nil
+		return row(ops.RowNotYet, d.again, "no trace yet: the package is younger than 15 minutes"), nil
 	}
 	const count = "az monitor metrics list --metrics traces/count --aggregation count --offset 15m --resource "
 	return row(ops.RowWrong, count+id, "no trace in the last 15 minutes"), nil

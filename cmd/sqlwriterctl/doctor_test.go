@@ -255,6 +255,16 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Others = p.Deployment.Answers()
 			},
 			row: rowRoles, state: ops.RowNotYet, found: "Storage Blob Data Owner was given 3m",
+			do: "sqlwriterctl doctor --app func-x --wait 5m",
+		},
+		"a role is seconds old, and the host was refused": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				p.Given = p.began.Add(-3 * time.Second)
+				p.Others = p.Deployment.Answers()
+				p.replaced(t, host, `"Running"`, `"Error", "errors": ["403 This request is not authorized"]`)
+			},
+			row: rowHost, found: "the host is Error: 403", do: "az functionapp restart --ids /subscriptions/", cause: rowRoles,
 		},
 		"no right to see roles": {
 			change: without("Authorization/roleAssignments/read"),
@@ -346,6 +356,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"the app wakes": {
 			change: answers(503, "Function host is not running."),
 			row:    rowHealth, state: ops.RowNotYet, found: "503 without a report: it wakes", do: "curl -sS https://",
+			cause: rowHealth,
 		},
 		"another app": {
 			change: answers(404, ""),
@@ -363,6 +374,22 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.rows[2] = ops.DoctorRow{Name: ops.RowLeases, State: ops.RowWrong, Found: "none"}
 			},
 			row: ops.DepCosmos, found: "stale", do: "az functionapp restart -g g -n func-x", cause: ops.DepCosmos,
+		},
+		"Health repeats a row of the app": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				answers(503, `{"status": "live", "version": "v1", "problems": ["cosmos: 404"]}`)(t, p)
+				p.rows[1] = ops.DoctorRow{Name: ops.DepCosmos, State: ops.RowWrong, Found: "404", Do: ops.Restart}
+			},
+			row: ops.DepCosmos, found: "404", do: "az functionapp restart -g g -n func-x", cause: ops.DepCosmos,
+		},
+		"Health is not ready, and the rows of the app were not seen": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				answers(503, `{"status": "live", "version": "v1", "problems": ["cosmos: 404"]}`)(t, p)
+				without("Web/sites/functions/listkeys/action")(t, p)
+			},
+			row: rowHealth, found: "cosmos: 404", do: "sqlwriterctl status --check --app func-x", cause: rowHealth,
 		},
 		"the app does not know the call": {
 			change: func(_ *testing.T, p *patient) { p.rowsStatus, p.rows = http.StatusNotFound, nil },
@@ -460,8 +487,15 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			if c.cause != "" {
 				require.Contains(t, p.errors, "hint: "+c.cause+": `"+rows[c.cause].Do, "the command of the cause")
 			}
+			if rows[c.cause].State == ops.RowNotYet {
+				p.run(t, "doctor", "--app", "func-x")
+				require.Contains(t, p.out, "\ncause: "+c.cause+", which may mend by itself: --wait 5m\n")
+			}
 			for _, row := range found.Rows[:indexOf(found, c.row)] {
-				require.NotEqual(t, ops.RowWrong, row.State, "%s comes before", row.Name)
+				if row.State == ops.RowWrong {
+					require.Equal(t, rowHealth, row.Name, "comes before")
+					require.Empty(t, row.Do)
+				}
 			}
 			providers := strings.TrimSuffix(p.SiteID(), "/Microsoft.Web/sites/func-x")
 			for _, row := range found.Rows {
