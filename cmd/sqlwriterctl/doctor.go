@@ -342,7 +342,7 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 			health.Do = ""
 			rows[rowHealth] = health
 		}
-		one.Found = d.hide(one.Found)
+		one.Found = d.hide(one.Found, true)
 		if d.t.site != nil { // the app knows neither
 			one.Do = strings.ReplaceAll(one.Do, "-g GROUP -n APP", "-g "+d.group+" -n "+d.t.site.Name)
 		}
@@ -383,7 +383,7 @@ func (d *doctor) seen(found ops.DoctorRow, err error) ops.DoctorRow {
 	case errors.Is(err, context.DeadlineExceeded):
 		what = "no answer came in time"
 	default:
-		what = d.hide(what)
+		what = d.hide(what, true)
 	}
 	_, command, _ := strings.Cut(advice, "`")
 	command, _, _ = strings.Cut(command, "`")

@@ -68,8 +68,8 @@ func (d *doctor) site(context.Context) (ops.DoctorRow, error) {
 // judged is what the settings say. No value of a setting is in its texts.
 type judged struct {
 	row, identity ops.DoctorRow
-	// hide takes values out of a text of others.
-	hide func(string) string
+	// hide takes values out of a text; ours are those of the app.
+	hide func(text string, ours bool) string
 	// principal is that of the app's identity; empty where keys connect. roles are those that it needs.
 	principal string
 	roles     []role
@@ -128,7 +128,7 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 			references++
 			continue
 		}
-		wrong = append(wrong, j.hide(p.String()))
+		wrong = append(wrong, j.hide(p.String(), true))
 	}
 	if references > 0 {
 		j.row.Found += fmt.Sprintf("; %d refer to a Key Vault and were not judged", references)
@@ -226,12 +226,13 @@ func (d *doctor) identities(values map[string]string, wanted bool) (found ops.Do
 	return row(ops.RowOK, "", "the settings name one that the app has"), principal
 }
 
-// hiding makes what takes the values of settings, and the parts of connections, out of a text. Shorter ones are words,
-// such as live; up to a length a value is one only where it is not a part of a longer word.
-func hiding(values map[string]string) func(string) string {
-	const shortest, alone = 6, 16
+// hiding makes what takes the values of settings, and the parts of connections, out of a text, the longest first.
+// Shorter ones are words, such as live. The app's own texts have names at most, of documents and databases: a plain
+// word there, such as sqlwriter, is ours and no value, unless it is long.
+func hiding(values map[string]string) func(text string, ours bool) string {
+	const shortest, long = 6, 16
 	parts, between := regexp.MustCompile(`[;&?]`), regexp.MustCompile(`[@/:,]`)
-	names := map[string]string{}
+	word, names := regexp.MustCompile(`^[A-Za-z]+$`), map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		_, rest, _ := strings.Cut(values[name], "://")
 		pieces := []string{values[name]}
@@ -248,33 +249,31 @@ func hiding(values map[string]string) func(string) string {
 			}
 		}
 	}
-	if len(names) == 0 {
-		return strings.Clone
-	}
-	texts := slices.SortedFunc(maps.Keys(names), func(x, y string) int { return len(y) - len(x) })
-	word := regexp.MustCompile(`^\w.*\w$`)
-	pattern := regexp.MustCompile(strings.Join(idsOf(texts, func(text string) string {
-		if len(text) < alone && word.MatchString(text) {
-			return `\b` + regexp.QuoteMeta(text) + `\b`
+	var others, ours []string // what is replaced, and by what
+	for _, text := range slices.SortedFunc(maps.Keys(names), func(x, y string) int { return len(y) - len(x) }) {
+		pair := []string{text, "(" + names[text] + ")"}
+		if others = append(others, pair...); len(text) >= long || !word.MatchString(text) {
+			ours = append(ours, pair...)
 		}
-		return regexp.QuoteMeta(text)
-	}), "|"))
-	return func(text string) string {
-		return pattern.ReplaceAllStringFunc(text, func(value string) string { return "(" + names[value] + ")" })
 	}
+	hide := map[bool]*strings.Replacer{true: strings.NewReplacer(ours...), false: strings.NewReplacer(others...)}
+	return func(text string, ours bool) string { return hide[ours].Replace(text) }
 }
 
-// hide takes values of settings out of a text of the host or the app. Where the settings of an app in Azure were not
-// seen, nobody knows what they are.
-func (d *doctor) hide(text string) string {
+// hide takes values of settings out of a text of the host, or of ours, the app's. Where the settings of an app in Azure
+// were not seen, nobody knows what they are.
+func (d *doctor) hide(text string, ours bool) string {
 	if d.t.site == nil {
 		return text
 	}
 	j, err := d.settings()
-	if err != nil {
-		return "its words are not shown, because the values in them could not be told: look at settings"
+	switch {
+	case err == nil:
+		return j.hide(text, ours)
+	case ours:
+		return text
 	}
-	return j.hide(text)
+	return "the host's words are not shown: they may have values of settings, which you may not read"
 }
 
 // worst joins what was found of the same row: that of the worst state, each text once.
@@ -420,7 +419,7 @@ func (d *doctor) host(ctx context.Context) (ops.DoctorRow, error) {
 	case err != nil:
 		return ops.DoctorRow{}, err
 	case failed:
-		return row(ops.RowWrong, restart, "%s: %s", found, d.hide(strings.Join(said.Errors, "; "))), nil
+		return row(ops.RowWrong, restart, "%s: %s", found, d.hide(strings.Join(said.Errors, "; "), false)), nil
 	case said.State == "Running":
 		return row(ops.RowOK, "", "%s, %s", said.State, said.Version), nil
 	}
@@ -471,7 +470,7 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 			return unseen
 		}
 		if len(of.Errors) > 0 {
-			return row(ops.RowWrong, d.make, "%s: %s", name, d.hide(strings.Join(of.Errors, "; ")))
+			return row(ops.RowWrong, d.make, "%s: %s", name, d.hide(strings.Join(of.Errors, "; "), false))
 		}
 		return found[0]
 	})...)), nil
@@ -506,7 +505,7 @@ func (d *doctor) askHealth(ctx context.Context) (found ops.DoctorRow, awake bool
 	case awake && status == http.StatusOK:
 		return row(ops.RowOK, "", "%s, %s", of.Status, of.Version), awake
 	case awake:
-		return row(ops.RowWrong, d.status, "not ready, %s: %s", of.Version, d.hide(strings.Join(of.Problems, "; "))), awake
+		return row(ops.RowWrong, d.status, "not ready, %s: %s", of.Version, d.hide(strings.Join(of.Problems, "; "), true)), awake
 	case status >= http.StatusInternalServerError:
 		return row(ops.RowNotYet, curl, "%d without a report: it wakes, or starts no handler", status), awake
 	default:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -21,9 +22,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/internal/stackfile"
+	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/condition"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/ops"
 	"sqlwriter/test/azuretest"
+	"sqlwriter/test/bicep"
 )
 
 // patient is a deployment in which all is well, until a test breaks something.
@@ -318,7 +322,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Denied = []string{"Microsoft.Web/sites/config/list/action"}
 				p.replaced(t, host, `"Running"`, `"Error", "errors": ["AI_PROCESS_LOGS"]`)
 			},
-			row: rowHost, found: "the host is Error: its words are not shown", do: "az functionapp restart",
+			row: rowHost, found: "the host is Error: the host's words are not shown", do: "az functionapp restart",
 			cause: rowHost,
 		},
 		"a function was left out": {
@@ -725,8 +729,9 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 				}
 			}
 		},
-		"the settings refuse": func(_ *testing.T, p *patient) {
+		"the settings refuse": func(_ *testing.T, p *patient) { // the words of a real app have no value (internal/app)
 			p.refused("POST /config/appsettings/list", http.StatusConflict)
+			p.rows[0].Found, p.healthBody = "as it is", "{}"
 		},
 		"the site refuses": func(_ *testing.T, p *patient) { p.refused("GET ", http.StatusConflict) },
 		"the app refuses": func(_ *testing.T, p *patient) {
@@ -794,20 +799,60 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 	}
 }
 
-// A value is hidden as a whole; a short one where it is no part of a word.
+// A value is hidden wherever the host says it; in our own texts a plain word is none.
 func TestDoctorHidesValues(t *testing.T) {
 	hide := hiding(map[string]string{
-		"SQL_CONNECTION": "sqlserver://u:pass%2Fword@h?database=sqlwriter", "MODE": "live", "KEY": "a-very-long-secret-value",
+		"SQL_CONNECTION": "sqlserver://u:pass%2Fword@h?database=sqlwriter", "MODE": "live", "KEY": "averylongsecretvalue",
+		"OTHER": "caf%E9-marked",
 	})
-	for text, want := range map[string]string{
-		"sqlwriterctl and sqlwriter-control live": "sqlwriterctl and (SQL_CONNECTION)-control live",
-		"database 'sqlwriter'":                    "database '(SQL_CONNECTION)'",
-		"xa-very-long-secret-valuex":              "x(KEY)x",
-		"pass%2Fword":                             "(SQL_CONNECTION)",
+	for text, want := range map[string][2]string{
+		"sqlwriter-control live":    {"(SQL_CONNECTION)-control live", "sqlwriter-control live"},
+		"database 'sqlwriter'":      {"database '(SQL_CONNECTION)'", "database 'sqlwriter'"},
+		"xaverylongsecretvaluex":    {"x(KEY)x", "x(KEY)x"},
+		"pass%2Fword pass/word":     {"(SQL_CONNECTION) (SQL_CONNECTION)", "(SQL_CONNECTION) (SQL_CONNECTION)"},
+		"caf%E9-marked caf\xe9-mar": {"(OTHER) caf\xe9-mar", "(OTHER) caf\xe9-mar"},
 	} {
-		require.Equal(t, want, hide(text))
+		require.Equal(t, want, [2]string{hide(text, false), hide(text, true)})
 	}
-	require.Equal(t, "as it is", hiding(nil)("as it is"))
+	require.Equal(t, "as it is", hiding(nil)("as it is", false))
+}
+
+// No text of ours has a value of the template's settings, or is taken for one.
+func TestDoctorHidesNoWordOfOurs(t *testing.T) {
+	ours := []string{
+		"2 leases of 1 owner, renewed in the last 9s", "user sqlwriter; rights, procedures of this build",
+		"container sqlwriter-control has the partition key \"/owner\": it must be /id", "written and deleted",
+	}
+	for _, one := range open.Faults() {
+		ours = append(ours, one.Reason)
+	}
+	for _, one := range condition.Table() {
+		ours = append(ours, one.Says())
+	}
+	files, err := bicep.Deployed()
+	require.NoError(t, err)
+	all := []map[string]string{azuretest.Deployment{}.Settings()}
+	for _, file := range files {
+		if settings := file.Settings(); len(settings) > 0 {
+			all = append(all, settings)
+		}
+	}
+	require.Greater(t, len(all), 3)
+	for _, settings := range all {
+		settings[config.LeaseContainer] = "leases"
+		settings[config.SQLConnection] = strings.Replace(settings[config.SQLConnection], "invoices", "sqlwriter", 1)
+		hide := hiding(settings)
+		for name := range settings {
+			_, err := config.Load(func(other string) (string, bool) { return settings[other], other != name })
+			problems, _ := errors.AsType[config.Problems](err)
+			for _, problem := range problems {
+				ours = append(ours, problem.String())
+			}
+		}
+		for _, text := range ours {
+			require.Equal(t, text, hide(text, true))
+		}
+	}
 }
 
 // --wait looks again while something is not yet there, and not at what is wrong for another reason.
