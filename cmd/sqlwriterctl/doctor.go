@@ -213,12 +213,12 @@ func printDiagnosis(a *app, f diagnosis) error {
 type doctor struct {
 	a *app
 	// t is how the app is asked; closed says why nobody can. subscription and group are those of an app in Azure.
-	// status, again, publish and make are commands; the last two are empty where no app in Azure is known. send looks at
-	// ops.RowFeed too.
-	t                                                 target
-	closed                                            error
-	subscription, group, status, again, publish, make string
-	send                                              bool
+	// status, again, publish and make are commands; the last two are empty where no app in Azure is known. named is what
+	// names the app in a command. send looks at ops.RowFeed too.
+	t                                                        target
+	closed                                                   error
+	subscription, group, named, status, again, publish, make string
+	send                                                     bool
 	// What several rows need is looked at once.
 	settings  func() (judged, error)
 	published func() (time.Time, error)
@@ -233,11 +233,10 @@ func (a *app) doctor(ctx context.Context) (*doctor, error) {
 	if d.t, d.closed = a.target(ctx); isUsage(d.closed) {
 		return nil, d.closed
 	}
-	app := ""
 	if a.App != "" {
-		app = " --app " + a.App
+		d.named = " --app " + a.App
 	}
-	d.status, d.again = "sqlwriterctl status --check"+app, "sqlwriterctl doctor"+app+" --wait 5m"
+	d.status, d.again = "sqlwriterctl status --check"+d.named, "sqlwriterctl doctor"+d.named+" --wait 5m"
 	if d.t.site != nil {
 		id := strings.Split(d.t.site.ID+"////", "/")
 		d.subscription, d.group = id[2], id[4]
@@ -343,9 +342,7 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 			rows[rowHealth] = health
 		}
 		one.Found = d.hide(one.Found, true)
-		if d.t.site != nil { // the app knows neither
-			one.Do = strings.ReplaceAll(one.Do, "-g GROUP -n APP", "-g "+d.group+" -n "+d.t.site.Name)
-		}
+		one.Do = d.filled(one)
 		rows[one.Name] = one
 	}
 	return rows

@@ -65,9 +65,12 @@ func (d *doctor) site(context.Context) (ops.DoctorRow, error) {
 	return row(ops.RowOK, "", "%s, Flex Consumption, custom %s", d.t.site.Name, flex.Runtime.Version), nil
 }
 
-// judged is what the settings say. No value of a setting is in its texts.
+// judged is what the settings say. No value of a setting is in its texts. Commands have names: those of the account of
+// Cosmos DB, its database and containers, of the namespace and its queues. A name is no secret.
 type judged struct {
 	row, identity ops.DoctorRow
+	// names are put in place of words in commands.
+	names map[string]string
 	// hide takes values out of a text; ours are those of the app.
 	hide func(text string, ours bool) string
 	// principal is that of the app's identity; empty where keys connect. roles are those that it needs.
@@ -81,9 +84,16 @@ type judged struct {
 type role struct {
 	name, definition, kind, setting string
 	resource, database              config.Secret
+	// id finds the resource.
+	id func() (string, error)
 }
 
-const cosmosAccounts, components = "Microsoft.DocumentDB/databaseAccounts", "Microsoft.Insights/components"
+// The kinds of resources of which more than a role is looked at.
+const (
+	cosmosAccounts = "Microsoft.DocumentDB/databaseAccounts"
+	namespaces     = "Microsoft.ServiceBus/namespaces"
+	components     = "Microsoft.Insights/components"
+)
 
 // refusedSettings are those that Flex Consumption refuses.
 var refusedSettings = regexp.MustCompile(
@@ -142,8 +152,15 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	if values[telemetryIdentity] != "" {
 		j.roles = append(j.roles, role{
 			"Monitoring Metrics Publisher", "3913510d-42f4-4e42-8a64-420c390055eb", components, telemetry,
-			j.insights, "",
+			j.insights, "", nil,
 		})
+	}
+	for i, r := range j.roles {
+		j.roles[i].id = begun(func() (string, error) { return d.resource(ctx, r) })
+	}
+	j.names = map[string]string{"DATABASE": values[config.CosmosDatabase]}
+	for _, name := range []string{config.CosmosContainer, config.LeaseContainer, config.RunsQueue, config.BatchesQueue} {
+		j.names[name] = values[name]
 	}
 	return j, nil
 }
@@ -161,15 +178,15 @@ func rolesOf(values map[string]string) []role {
 	return slices.DeleteFunc([]role{
 		{
 			"Storage Blob Data Owner", "b7e6dc6d-f1e8-4753-8033-0f276bb0955b", "Microsoft.Storage/storageAccounts",
-			storageSetting, label(storage), "",
+			storageSetting, label(storage), "", nil,
 		},
 		{
-			"Azure Service Bus Data Owner", "090c5cfd-751d-490a-894a-3ce6f1109419", "Microsoft.ServiceBus/namespaces",
-			config.ServiceBusNamespace, label(values[config.ServiceBusNamespace]), "",
+			"Azure Service Bus Data Owner", "090c5cfd-751d-490a-894a-3ce6f1109419", namespaces,
+			config.ServiceBusNamespace, label(values[config.ServiceBusNamespace]), "", nil,
 		},
 		{
 			"Cosmos DB Built-in Data Contributor", "00000000-0000-0000-0000-000000000002", cosmosAccounts,
-			config.CosmosEndpoint, label(values[config.CosmosEndpoint]), config.Secret(values[config.CosmosDatabase]),
+			config.CosmosEndpoint, label(values[config.CosmosEndpoint]), config.Secret(values[config.CosmosDatabase]), nil,
 		},
 	}, func(r role) bool { return r.resource == "" })
 }
@@ -310,7 +327,7 @@ func (d *doctor) roles(ctx context.Context) (ops.DoctorRow, error) {
 // role looks for a role at a resource or above it, of the identity or of a group with it. Cosmos DB gives roles by
 // itself, without a time, and does not say who is in a group.
 func (d *doctor) role(ctx context.Context, r role, principal string) (ops.DoctorRow, error) {
-	id, err := d.resource(ctx, r)
+	id, err := r.id()
 	if err != nil {
 		return ops.DoctorRow{}, err
 	}
@@ -376,6 +393,49 @@ func (d *doctor) resource(ctx context.Context, r role) (id string, err error) {
 			"`az resource list -o table --resource-type %s`", r.kind)
 	}
 	return ids[0], nil
+}
+
+// filled puts the names that this tool knows in place of the words in capitals of a command of the app. A word stays
+// where its name is not known, or is none that a shell takes as it is.
+func (d *doctor) filled(row ops.DoctorRow) string {
+	if d.t.site == nil {
+		return row.Do
+	}
+	j, _ := d.settings()
+	names := map[string]string{}
+	program, _, _ := strings.Cut(row.Do, " ")
+	switch identities := d.t.site.Identity.UserAssignedIdentities; {
+	case strings.HasPrefix(row.Do, "az functionapp "):
+		names["GROUP"], names["APP"] = d.group, d.t.site.Name
+	case program == "sqlwriterctl" && len(identities) == 1:
+		for id, one := range identities {
+			names["NAME"], names["ID"] = path.Base(id), one.ClientID
+		}
+	case program == "az":
+		kind := map[string]string{
+			ops.DepCosmos: cosmosAccounts, ops.RowLeases: cosmosAccounts, ops.RowFeed: cosmosAccounts,
+			ops.DepServiceBus: namespaces,
+		}[row.Name]
+		for _, r := range j.roles {
+			if id, err := r.id(); r.kind == kind && err == nil {
+				names = maps.Clone(j.names)
+				setting, _, _ := strings.Cut(row.Found, ":")
+				names["QUEUE"], names["OBJECT_ID"], names["NAMESPACE_ID"] = j.names[setting], j.principal, id
+				names["GROUP"], names["ACCOUNT"], names["NAMESPACE"] = strings.Split(id, "/")[4], path.Base(id), path.Base(id)
+			}
+		}
+	}
+	plain := regexp.MustCompile(`^[\w./-]+$`)
+	do := regexp.MustCompile(`\b[A-Z_]+\b`).ReplaceAllStringFunc(row.Do, func(word string) string {
+		if plain.MatchString(names[word]) {
+			return names[word]
+		}
+		return word
+	})
+	if program == "sqlwriterctl" {
+		do += d.named
+	}
+	return do
 }
 
 // young reports whether the package is younger.

@@ -604,6 +604,53 @@ func (p *patient) breakAll(t *testing.T) {
 	}
 }
 
+// A command of the app can be typed as it is printed. A word stays where its name is not known.
+func TestDoctorFillsCommandsIn(t *testing.T) {
+	const container = "az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name "
+	const firewall = "az sql server firewall-rule create -g GROUP -s SERVER -n NAME --start-ip-address ADDRESS"
+	const named = "az cosmosdb sql container create --resource-group g --account-name cosmos-x --database-name invoices --name "
+	for _, c := range []struct{ row, found, do, want string }{
+		{ops.RowLeases, "LEASE_CONTAINER: 404", container + "LEASE_CONTAINER --ttl -1", named + "sqlwriter-leases --ttl -1"},
+		{ops.RowLeases, "old", ops.Restart, "az functionapp restart -g g -n func-x"},
+		{ops.DepCosmos, "404", container + "COSMOS_CONTAINER", named + "AI_PROCESS_LOGS"},
+		{ops.DepCosmos, "key", container + config.ControlContainer, named + config.ControlContainer},
+		{
+			ops.DepCosmos, "403",
+			"az cosmosdb sql role assignment create -g GROUP -a ACCOUNT --scope /dbs/DATABASE --principal-id OBJECT_ID",
+			"az cosmosdb sql role assignment create -g g -a cosmos-x --scope /dbs/invoices --principal-id PRINCIPAL",
+		},
+		{
+			ops.DepServiceBus, "BATCHES_QUEUE: not there", "az servicebus queue create -g GROUP --namespace-name NAMESPACE -n QUEUE",
+			"az servicebus queue create -g g --namespace-name sb-x -n sqlwriter-web-batches",
+		},
+		{
+			ops.RowBlobs, "403", "az role assignment create --scope ACCOUNT_ID",
+			"az role assignment create --scope ACCOUNT_ID",
+		},
+		{ops.DepSQL, "40615", firewall, firewall},
+		{
+			ops.DepSQL, "18456", "sqlwriterctl migrate up --user NAME --client-id ID",
+			"sqlwriterctl migrate up --user func-x --client-id 1111abcd-0000-4000-8000-000000000001 --app func-x",
+		},
+	} {
+		p := newPatient(t)
+		i := slices.IndexFunc(p.rows, func(row ops.DoctorRow) bool { return row.Name == c.row })
+		p.rows[i] = ops.DoctorRow{Name: c.row, State: ops.RowWrong, Found: c.found, Do: c.do}
+		_, rows := p.diagnosed(t, exitFailed)
+		require.Equal(t, strings.ReplaceAll(c.want, "PRINCIPAL", p.Principal), rows[c.row].Do)
+		if c.row == ops.DepCosmos || c.row == ops.DepServiceBus {
+			p.ARM.Resources = nil
+			_, rows = p.diagnosed(t, exitFailed)
+			require.Equal(t, c.do, rows[c.row].Do, "nobody knows the group")
+		}
+	}
+	p := newPatient(t)
+	p.set(config.CosmosContainer, "a b$(c)")
+	p.rows[1].State, p.rows[1].Do = ops.RowWrong, container+"COSMOS_CONTAINER"
+	_, rows := p.diagnosed(t, exitFailed)
+	require.Equal(t, named+"COSMOS_CONTAINER", rows[ops.DepCosmos].Do)
+}
+
 // Must show: everything is wrong at once, and one run names it all.
 func TestDoctorNamesEverythingInOneRun(t *testing.T) {
 	p := newPatient(t)
@@ -780,14 +827,23 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 			p.Others["GET /hostruntime/admin/functions/Ops/status"] = p.ErrorsOf(all)
 			p.healthStatus, p.healthBody = 503, `{"status": "live", "version": "v1", "problems": ["`+all+`"]}`
 			p.rows[0].Found = all
+			// Names in a command are the only values that are printed.
+			const words = "--resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name COSMOS_CONTAINER"
+			const typed = "--resource-group g --account-name marked-account --database-name marked-COSMOS_DATABASE --name marked-COSMOS_CONTAINER"
+			p.rows[1].State, p.rows[1].Do = ops.RowWrong, "az cosmosdb sql container create "+words
+			p.ARM.Resources[2] = strings.Replace(p.ARM.Resources[2], "cosmos-x", "marked-account", 1)
 			change(t, p)
 			temporary := t.TempDir()
 			t.Setenv("TMPDIR", temporary)
 			for _, how := range [][]string{{"-o", "json"}, {"--verbose"}, {"-q"}} {
 				code := p.run(t, append([]string{"doctor", "--app", "func-x"}, how...)...)
 				require.NotEqual(t, exitOK, code)
-				require.NotContains(t, p.out+p.errors, "marked")
-				require.NotContains(t, p.out+p.errors, "key-marker")
+				printed := p.out + p.errors
+				if name == "all are there" && how[0] != "-q" {
+					require.Contains(t, printed, typed)
+				}
+				require.NotContains(t, strings.ReplaceAll(printed, typed, ""), "marked")
+				require.NotContains(t, printed, "key-marker")
 			}
 			require.NoFileExists(t, filepath.Join(p.dir, stackfile.Dir))
 			for _, dir := range []string{p.dir, temporary} {
