@@ -201,9 +201,13 @@ func printDiagnosis(a *app, f diagnosis) error {
 	}
 	shown := map[string]bool{"": true}
 	for _, row := range f.bad {
-		if !shown[row.Do] { // whole, because it is to be copied
-			a.printf("%s: %s", row.Name, oneLine(row.Do))
+		if shown[row.Do] {
+			continue
 		}
+		if len(shown) == 1 {
+			a.printf("what to type:")
+		}
+		a.printf("%s: %s", row.Name, oneLine(row.Do)) // whole, because it is to be copied
 		shown[row.Do] = true
 	}
 	return nil
@@ -263,7 +267,7 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 		rows = slices.DeleteFunc(rows, func(one doctorRow) bool { return one.look != nil && one.name != ops.RowSignIn })
 	}
 	f.Rows = each(rows, func(one doctorRow) ops.DoctorRow {
-		unnamed := row(ops.RowNotLooked, "", "an app in Azure is looked at by its name")
+		unnamed := row(ops.RowNotLooked, "", "only --app NAME looks at Azure")
 		unnamed.Do = "sqlwriterctl doctor --app NAME"
 		row := d.seen(unnamed, d.closed)
 		switch {

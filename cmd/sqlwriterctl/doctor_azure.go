@@ -121,12 +121,12 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	}
 	values := of.Properties
 	j.hide = hiding(values)
-	j.row = row(ops.RowOK, "", "%d, each of its form", len(values))
+	j.row = row(ops.RowOK, "", "%d settings, each of its form", len(values))
 	var wrong []string
 	flex := d.t.site.Properties.FunctionAppConfig != nil
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if (flex && refusedSettings.MatchString(name)) || name == signInSetting {
-			wrong = append(wrong, name+": to be taken out, the platform sets it or refuses it")
+			wrong = append(wrong, name+": take it out: the platform sets or refuses it")
 		}
 	}
 	values["WEBSITE_SITE_NAME"] = d.t.site.Name // the platform sets it
@@ -231,16 +231,16 @@ func (d *doctor) identities(values map[string]string, wanted bool) (found ops.Do
 		values["AzureWebJobsStorage"]
 	switch {
 	case len(foreign) > 0:
-		return row(ops.RowWrong, d.make, "%s: of an identity that the app does not have; it has %d",
-			strings.Join(foreign, ", "), len(d.t.site.Identity.UserAssignedIdentities)), principal
+		return row(ops.RowWrong, d.make, "%s %s an identity that the app does not have (it has %d)",
+			strings.Join(foreign, ", "), ops.Plural(len(foreign), "names", "name"), len(principals)-1), principal
 	case principal == "" && wanted:
 		return row(ops.RowWrong, d.make, "the settings connect by an identity, and the app has none"), ""
 	case !wanted:
-		return row(ops.RowOK, "", "keys connect"), principal
+		return row(ops.RowOK, "", "the app connects by keys"), principal
 	case keys == "" && sql:
-		return row(ops.RowOK, "", "the settings name one that the app has, and no key"), principal
+		return row(ops.RowOK, "", "the settings name an identity of the app, and no key"), principal
 	}
-	return row(ops.RowOK, "", "the settings name one that the app has"), principal
+	return row(ops.RowOK, "", "the settings name an identity of the app"), principal
 }
 
 // hiding makes what takes the values of settings, and the parts of connections, out of a text, the longest first.
@@ -317,7 +317,7 @@ func (d *doctor) roles(ctx context.Context) (ops.DoctorRow, error) {
 	case err != nil:
 		return j.row, err
 	case len(j.roles) == 0:
-		return row(ops.RowOK, "", "keys connect"), nil
+		return row(ops.RowOK, "", "the app connects by keys"), nil
 	case j.principal == "":
 		return row(ops.RowNotLooked, "", "there is no identity to look for"), nil
 	}
@@ -360,7 +360,7 @@ func (d *doctor) role(ctx context.Context, r role, principal string) (ops.Doctor
 		young = young.Round(time.Second)
 		return row(ops.RowNotYet, d.again, "%s was given %s ago: it may take 10 minutes", r.name, young), nil
 	case others > 0:
-		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s: others have it (%d), and whether one is a group with the identity is not seen",
+		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s. Others have it (%d): whether one of them is a group with the identity is not seen",
 			r.name, at, others), nil
 	case r.kind == cosmosAccounts:
 		return row(ops.RowWrong, d.make, "the identity lacks %s at the database of %s", r.name, at), nil
@@ -484,7 +484,7 @@ func (d *doctor) host(ctx context.Context) (ops.DoctorRow, error) {
 		return row(ops.RowOK, "", "%s, %s", said.State, said.Version), nil
 	}
 	if d.young(rolesWithin) {
-		return row(ops.RowNotYet, d.again, "%s yet", found), nil
+		return row(ops.RowNotYet, d.again, "%s so far", found), nil
 	}
 	return row(ops.RowWrong, restart, "%s", found), nil
 }
@@ -544,7 +544,7 @@ func (d *doctor) askHealth(ctx context.Context) (found ops.DoctorRow, awake bool
 	curl := "curl -sS " + address
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return row(ops.RowWrong, curl, "it is no address"), false
+		return row(ops.RowWrong, curl, "the app's address is none"), false
 	}
 	response, err := d.a.http.Do(request)
 	switch {
@@ -567,9 +567,9 @@ func (d *doctor) askHealth(ctx context.Context) (found ops.DoctorRow, awake bool
 	case awake:
 		return row(ops.RowWrong, d.status, "not ready, %s: %s", of.Version, d.hide(strings.Join(of.Problems, "; "), true)), awake
 	case status >= http.StatusInternalServerError:
-		return row(ops.RowNotYet, curl, "%d without a report: it wakes, or starts no handler", status), awake
+		return row(ops.RowNotYet, curl, "Health answers %d without a report: the app wakes, or the host starts no handler", status), awake
 	default:
-		return row(ops.RowWrong, cmp.Or(d.publish, curl), "it answers %d", status), awake
+		return row(ops.RowWrong, cmp.Or(d.publish, curl), "Health answers %d", status), awake
 	}
 }
 
@@ -591,7 +591,7 @@ func (d *doctor) signIn(ctx context.Context) (ops.DoctorRow, error) {
 	return said, err
 }
 
-// alwaysReady wants an instance of the feed's function: with an identity the plan may not see that changes wait.
+// alwaysReady wants an instance of the feed's function.
 func (d *doctor) alwaysReady(context.Context) (ops.DoctorRow, error) {
 	flex := d.t.site.Properties.FunctionAppConfig
 	if flex == nil {
@@ -606,7 +606,7 @@ func (d *doctor) alwaysReady(context.Context) (ops.DoctorRow, error) {
 	}
 	set := "az functionapp scale config always-ready set -g %s -n %s --settings function:CommitResults=1"
 	return row(ops.RowWrong, fmt.Sprintf(set, d.group, d.t.site.Name),
-		"no instance of CommitResults: with an identity the plan may not wake it"), nil
+		"none is always ready: with an identity the plan may not see that changes wait"), nil
 }
 
 // telemetry counts what the app told within 15 minutes.

@@ -207,11 +207,11 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"a setting that Flex refuses": {
 			change: setTo("FUNCTIONS_WORKER_RUNTIME", "custom"),
-			row:    rowSettings, found: "FUNCTIONS_WORKER_RUNTIME: to be taken out", do: "make azure GROUP=g",
+			row:    rowSettings, found: "FUNCTIONS_WORKER_RUNTIME: take it out: the platform sets or refuses it", do: "make azure GROUP=g",
 		},
 		"sign-in by hand": {
 			change: setTo(signInSetting, "true"),
-			row:    rowSettings, found: signInSetting + ": to be taken out", do: "make azure GROUP=g",
+			row:    rowSettings, found: signInSetting + ": take it out", do: "make azure GROUP=g",
 		},
 		"no right to see settings": {
 			change: without("Web/sites/config/list/action"),
@@ -221,11 +221,11 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"another identity": {
 			change: setTo(config.CosmosClientID, "33333333-0000-4000-8000-000000000003"),
 			row:    rowIdentity, do: "make azure GROUP=g",
-			found: "COSMOS_CONNECTION__clientId: of an identity that the app does not have; it has 1",
+			found: "COSMOS_CONNECTION__clientId names an identity that the app does not have (it has 1)",
 		},
 		"no identity": {
 			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", p.Identity(), `"identity": null`) },
-			row:    rowIdentity, found: "SQL_CONNECTION: of an identity", do: "make azure GROUP=g", cause: rowIdentity,
+			row:    rowIdentity, found: "SQL_CONNECTION name an identity", do: "make azure GROUP=g", cause: rowIdentity,
 		},
 		"a role is missing": {
 			change: func(t *testing.T, p *patient) {
@@ -251,7 +251,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.replaced(t, "GET "+account+"/sqlRoleAssignments", p.Principal, "44444444-0000-4000-8000-000000000004")
 			},
 			row: rowRoles, state: ops.RowNotLooked, do: "make azure GROUP=g",
-			found: "the identity itself lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x: others have it (1), and",
+			found: "the identity itself lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x. Others have it (1): whether one of them is a group with the identity is not seen",
 		},
 		"roles are minutes old": {
 			change: func(_ *testing.T, p *patient) {
@@ -314,7 +314,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Others = p.Deployment.Answers()
 				p.refused(host, 503)
 			},
-			row: rowHost, state: ops.RowNotYet, found: "the host does not answer yet",
+			row: rowHost, state: ops.RowNotYet, found: "the host does not answer so far",
 		},
 		"the host's words, and no right to see the values in them": {
 			change: func(t *testing.T, p *patient) {
@@ -322,7 +322,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Denied = []string{"Microsoft.Web/sites/config/list/action"}
 				p.replaced(t, host, `"Running"`, `"Error", "errors": ["AI_PROCESS_LOGS"]`)
 			},
-			row: rowHost, found: "the host is Error: the host's words are not shown", do: "az functionapp restart",
+			row: rowHost, found: "the host is Error: the host's words are not shown: they may have values of settings, which you may not read", do: "az functionapp restart",
 			cause: rowHost,
 		},
 		"a function was left out": {
@@ -359,16 +359,16 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"the app wakes": {
 			change: answers(503, "Function host is not running."),
-			row:    rowHealth, state: ops.RowNotYet, found: "503 without a report: it wakes", do: "curl -sS https://",
+			row:    rowHealth, state: ops.RowNotYet, found: "Health answers 503 without a report: the app wakes, or the host starts no handler", do: "curl -sS https://",
 			cause: rowHealth,
 		},
 		"another app": {
 			change: answers(404, ""),
-			row:    rowHealth, found: "it answers 404", do: "make publish APP=func-x", cause: rowHealth,
+			row:    rowHealth, found: "Health answers 404", do: "make publish APP=func-x", cause: rowHealth,
 		},
 		"no instance is always ready": {
 			change: siteWith("function:CommitResults", "http"),
-			row:    rowAlwaysReady, found: "no instance of CommitResults",
+			row:    rowAlwaysReady, found: "none is always ready: with an identity the plan may not see that changes wait",
 			do: "az functionapp scale config always-ready set -g g -n func-x --settings function:CommitResults=1",
 		},
 		"a row of the app": {
@@ -536,10 +536,10 @@ func TestDoctorIsNotMistaken(t *testing.T) {
 		}, rowAlwaysReady, "not on Flex Consumption"},
 		"a Key Vault has a value": {func(_ *testing.T, p *patient) {
 			p.set(config.SQLConnection, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)")
-		}, rowSettings, "22, each of its form; 1 refer to a Key Vault and were not judged"},
+		}, rowSettings, "22 settings, each of its form; 1 refer to a Key Vault and were not judged"},
 		"a client id in capitals": {func(_ *testing.T, p *patient) {
 			p.set(config.CosmosClientID, strings.ToUpper(p.Client))
-		}, rowIdentity, "the settings name one that the app has"},
+		}, rowIdentity, "the settings name an identity of the app"},
 		"keys connect": {func(_ *testing.T, p *patient) {
 			settings := p.Settings()
 			for name := range settings {
@@ -552,7 +552,7 @@ func TestDoctorIsNotMistaken(t *testing.T) {
 			settings["SERVICEBUS_CONNECTION"] = "Endpoint=sb://sb-x.servicebus.windows.net/;SharedAccessKeyName=x;SharedAccessKey=" + key
 			settings["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=https;AccountName=stx;AccountKey=" + key
 			p.Others["POST /config/appsettings/list"] = p.SettingsOf(settings)
-		}, rowRoles, "keys connect"},
+		}, rowRoles, "the app connects by keys"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPatient(t)
@@ -659,7 +659,7 @@ func TestDoctorNamesEverythingInOneRun(t *testing.T) {
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x"))
 	require.Contains(t, p.errors, "error: wrong: site, settings, identity, roles, package, host, functions, health, always_ready, telemetry; "+
 		"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer\nhint: site: `az functionapp start --ids ")
-	require.Contains(t, p.out, "\ncause: site\nsite: az functionapp start")
+	require.Contains(t, p.out, "\ncause: site\nwhat to type:\nsite: az functionapp start")
 	require.Zero(t, p.asked, "an app that does not answer Health is not asked")
 	const host = "GET /host/default/properties/status"
 	require.Equal(t, slices.Index(p.Calls, host), len(p.Calls)-1-slices.Index(reversed(p.Calls), host), "asked once")
@@ -959,7 +959,7 @@ func TestDoctorOfAnAddress(t *testing.T) {
 	p.env["SQLWRITER_KEY"] = "key-marker"
 	_, rows := p.diagnosed(t, exitAttention, "--app", "https://"+p.Host)
 	require.Equal(t, ops.DoctorRow{
-		Name: rowSite, State: ops.RowNotLooked, Found: "an app in Azure is looked at by its name",
+		Name: rowSite, State: ops.RowNotLooked, Found: "only --app NAME looks at Azure",
 		Do: "sqlwriterctl doctor --app NAME",
 	}, rows[rowSite])
 	require.Equal(t, ops.RowOK, rows[ops.DepSQL].State)
