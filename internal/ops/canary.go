@@ -56,12 +56,11 @@ func (o *Ops) lookFeed(ctx context.Context) DoctorRow {
 		return o.p.CanaryFailed(err)
 	}
 	id, sent := commit.CanaryPrefix+strings.ToLower(rand.Text()), o.o.Now()
-	mark, err := o.waitSeen(ctx, id, within)
+	mark, held, err := o.waitSeen(ctx, id, within)
 	took := o.o.Now().Sub(sent)
 	deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWithin)
 	defer cancel()
 	err = cmp.Or(err, o.p.Canaries.Delete(deleting, id))
-	held := o.feedHeld(ctx, true)
 	switch {
 	case fault.KindOf(err) == fault.Document:
 		return DoctorRow{State: RowNotLooked, Found: fault.As(err).Reason}
@@ -73,8 +72,9 @@ func (o *Ops) lookFeed(ctx context.Context) DoctorRow {
 	case held.State != "":
 		return held
 	}
-	return DoctorRow{State: RowWrong, Do: Restart, Found: fmt.Sprintf("not seen within %s, and nothing holds the feed: "+
-		"the trigger of CommitResults does not run, or the log has canary_not_marked", within)}
+	return DoctorRow{State: RowWrong, Do: Restart, Found: fmt.Sprintf("no mark within %s, and nothing holds the feed: the "+
+		"trigger of CommitResults does not run; or the document came and could not be marked: the log has canary_not_marked",
+		within)}
 }
 
 // feedHeld is why nothing takes a canary, in the words of a condition; empty when nothing is known. A batch that was
@@ -112,23 +112,26 @@ func (o *Ops) deleteOld(ctx context.Context) (err error) {
 	return cmp.Or(err, read)
 }
 
-// waitSeen sends a canary, and looks at it until it is marked. The last look's error counts when it is not marked in
-// time.
-func (o *Ops) waitSeen(ctx context.Context, id string, within time.Duration) (mark commit.Seen, err error) {
+// waitSeen sends a canary, and looks at it until it is marked or something holds the feed. The last look's error counts
+// when it is not marked.
+func (o *Ops) waitSeen(ctx context.Context, id string, within time.Duration) (
+	mark commit.Seen, held DoctorRow, err error,
+) {
 	if err = o.p.Canaries.CreateCanary(ctx, id, commit.CanaryName(o.o.SysName)); err != nil {
-		return mark, err
+		return mark, held, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	doc := struct {
 		Seen *commit.Seen `json:"seen"`
 	}{&mark}
-	for mark.At.IsZero() && timer.Wait(ctx, askSeen) == nil {
+	for mark.At.IsZero() && held.State == "" && timer.Wait(ctx, askSeen) == nil {
 		raw, failed := o.p.Canaries.Read(ctx, id)
 		if failed == nil || ctx.Err() == nil && !fault.Has(failed, fault.Gone) {
 			err = failed
 		}
 		_ = json.Unmarshal(raw, &doc) // what cannot be read is not marked
+		held = o.feedHeld(ctx, true)
 	}
-	return mark, err
+	return mark, held, err
 }
