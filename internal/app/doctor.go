@@ -26,25 +26,28 @@ const (
 	// new process has for its trigger to begin.
 	leaseOld     = 5 * time.Minute
 	beginsWithin = 2 * time.Minute
-	// ofContainer begins the commands about a container, with its verb before and its name after.
-	ofContainer = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name "
+	// inDatabase stands in the commands about containers, after the verb.
+	inDatabase     = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE"
+	listContainers = "az cosmosdb sql container list" + inDatabase
+	// mayUse is what is found of what can be opened.
+	mayUse = "it is there, and the app may use it"
 )
 
 // looks are what Doctor looks at, without the breaker.
 func (a *App) looks() []ops.Look {
-	const there, tried = "there, and allowed", "written and deleted"
+	const tried = " was written and deleted"
 	left := func() time.Time { return a.status.now().Add(-leftFor) }
 	return slices.Concat([]ops.Look{
 		{Row: ops.DepSQL, At: a.lookClock},
 		look(ops.DepSQL, "", "rights, procedures of this build and adoption are as they must be", a.checkDatabase),
-		look(ops.DepCosmos, config.CosmosContainer, there, a.clients.results.Ping),
-		look(ops.DepCosmos, config.ControlContainer, there, a.clients.controls.Ping),
-		look(ops.DepCosmos, config.ControlContainer, tried, func(ctx context.Context) error {
+		look(ops.DepCosmos, config.CosmosContainer, mayUse, a.clients.results.Ping),
+		look(ops.DepCosmos, config.ControlContainer, mayUse, a.clients.controls.Ping),
+		look(ops.DepCosmos, config.ControlContainer, "a document"+tried, func(ctx context.Context) error {
 			return a.clients.controls.TryWrites(ctx, a.config.SysName, left())
 		}),
 		{Row: ops.RowLeases, At: a.lookLeases},
 	}, a.clients.lookQueues, []ops.Look{
-		look(ops.RowBlobs, "", tried, func(ctx context.Context) error { return a.clients.tryFiles(ctx, left()) }),
+		look(ops.RowBlobs, "", "a file"+tried, func(ctx context.Context) error { return a.clients.tryFiles(ctx, left()) }),
 		{Row: ops.RowSignIn, At: func(ctx context.Context) ops.DoctorRow { return a.lookSignIn(ctx, a.pages()) }},
 	})
 }
@@ -66,6 +69,14 @@ func judged(setting, right string, err error) ops.DoctorRow {
 	if setting != "" {
 		found = setting + ": " + found
 	}
+	switch {
+	case do != listContainers:
+	case setting == config.CosmosContainer:
+		found += "; " + config.CosmosDatabase + " or " + setting + " names none of the API's"
+	default:
+		found += "; look whose it is: " + config.CosmosDatabase +
+			" may name a wrong database, and only its owner may remove it"
+	}
 	return wrong(do, "%s", found)
 }
 
@@ -74,23 +85,25 @@ func wrong(do, format string, args ...any) ops.DoctorRow {
 }
 
 // command is the command against a failure: against what only the app knows, else the first one of what `sqlwriterctl
-// explain` says to do. The app's own container has no other name.
+// explain` says to do.
+//
+// The app's own container is made where there is none. One with another key may be somebody else's, and the results are
+// the API's: nothing that stands here deletes them, or makes others in what may be a wrong database. The command only
+// shows what containers there are, with their keys. Where a person then corrects the setting, or the owner takes the
+// container away, the next run is ok or makes the app's own.
 func command(setting, found string, err error) string {
 	e := fault.As(err)
 	if e == nil {
 		return "sqlwriterctl status"
 	}
-	missing, another := strings.HasPrefix(e.Code, "404"), e.Code == cosmos.CodePartitionKey
-	const container, key = "az cosmosdb sql container ", " --partition-key-path "
+	missing := strings.HasPrefix(e.Code, "404")
 	switch own := setting == config.ControlContainer || setting == config.LeaseContainer; {
 	case missing && own:
-		return container + "create" + ofContainer + setting + key + "/id --ttl -1"
-	case another && own:
-		return container + "delete" + ofContainer + setting
-	case missing && setting == config.CosmosContainer:
-		return container + "create" + ofContainer + setting + key + "/request_details/id"
+		return "az cosmosdb sql container create" + inDatabase + " --name " + setting + " --partition-key-path /id --ttl -1"
+	case missing && setting == config.CosmosContainer, own && e.Code == cosmos.CodePartitionKey:
+		return listContainers
 	case e.Code == "schema" && strings.Contains(found, "deploy/sql/app_rights.sql"):
-		return "sqlwriterctl migrate up --user NAME --client-id ID"
+		return "sqlwriterctl migrate up --user IDENTITY --client-id CLIENT_ID"
 	case e.Code == "schema" && strings.Contains(found, "sqlwriterctl migrate up"):
 		return "sqlwriterctl migrate up"
 	case e.Code == "schema":
@@ -139,7 +152,7 @@ func (a *App) lookClock(ctx context.Context) ops.DoctorRow {
 func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	set, err := a.clients.leases.HasTimeToLive(ctx)
 	if err == nil && !set {
-		return wrong(switchOnTimeToLive, "%s", strings.TrimPrefix(noTimeToLive, depLeases+": "))
+		return wrong(switchOnTimeToLive, lacksTimeToLive)
 	}
 	var leases []cosmos.Lease
 	if err == nil {
@@ -161,7 +174,8 @@ func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	case n == 0 && now.Sub(a.status.report().Since) < beginsWithin:
 		return ops.DoctorRow{State: ops.RowNotYet, Found: "no lease of LEASE_PREFIX yet: the app has just begun"}
 	case n == 0:
-		return wrong(ops.Restart, "no lease of LEASE_PREFIX: the trigger of CommitResults never began")
+		return wrong(ops.Restart, "no lease of LEASE_PREFIX: the trigger of CommitResults never began; "+
+			"look at the rows host and functions")
 	case old > 0:
 		return wrong(ops.Restart, "%d of %d %s not renewed, for up to %s: no instance of CommitResults reads",
 			old, n, of, oldest)

@@ -195,7 +195,7 @@ func faults() map[string]broken {
 	return map[string]broken{
 		"right to execute revoked": {
 			"sql", "sqlserver: check: infrastructure schema: 1 difference: p: expected the right EXECUTE",
-			"sqlwriterctl migrate up --user NAME --client-id ID",
+			"sqlwriterctl migrate up --user IDENTITY --client-id CLIENT_ID",
 			differs("p: expected the right EXECUTE, found none (fix: deploy/sql/app_rights.sql)"), same, "sql",
 		},
 		"procedures of another build": {
@@ -207,7 +207,7 @@ func faults() map[string]broken {
 			differs("IVCE_DTL.X: expected text"), same, "sql",
 		},
 		"no user": {
-			"sql", "sqlserver: open: infrastructure 18456", "sqlwriterctl migrate up --user NAME --client-id ID",
+			"sql", "sqlserver: open: infrastructure 18456", "sqlwriterctl migrate up --user IDENTITY --client-id CLIENT_ID",
 			func(d *deployment) {
 				d.server.check = fault.New(fault.Infrastructure, "sqlserver: open", "18456", "the login failed")
 			}, same, "sql",
@@ -272,12 +272,11 @@ func faults() map[string]broken {
 		},
 		"another partition key": {
 			"cosmos", `container sqlwriter-control has the partition key "/owner": it must be /id`,
-			"az cosmosdb sql container delete --resource-group GROUP --account-name ACCOUNT --database-name DATABASE " +
-				"--name sqlwriter-control", func(d *deployment) {
+			listContainers, func(d *deployment) {
 				_, err := d.container("sqlwriter-control").Delete(d.t.Context(), nil)
 				require.NoError(d.t, err)
 				d.cosmos.Container(d.t, "invoices", "sqlwriter-control", "/owner")
-			}, func(d *deployment) {
+			}, func(d *deployment) { // a person looks, and its owner removes it
 				_, err := d.container("sqlwriter-control").Delete(d.t.Context(), nil)
 				require.NoError(d.t, err)
 				require.Equal(d.t, "az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT "+
@@ -296,10 +295,8 @@ func faults() map[string]broken {
 			}, "leases",
 		},
 		"no container of results": {
-			"cosmos", "COSMOS_CONTAINER: cosmos: read definition: infrastructure 404",
-			"az cosmosdb sql container create --resource-group GROUP --account-name ACCOUNT --database-name DATABASE " +
-				"--name COSMOS_CONTAINER --partition-key-path /request_details/id",
-			set("COSMOS_CONTAINER", "new"), func(d *deployment) { d.cosmos.Results(d.t, "invoices", "new") }, "cosmos",
+			"cosmos", "; COSMOS_DATABASE or COSMOS_CONTAINER names none of the API's", listContainers,
+			set("COSMOS_CONTAINER", "wrong"), set("COSMOS_CONTAINER", "AI_PROCESS_LOGS"), "cosmos",
 		},
 		"right to queues revoked": {
 			"servicebus", "RUNS_QUEUE: servicebus: open: infrastructure unauthorized",
@@ -337,8 +334,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"sql":    "user func-web; rights, procedures of this build and adoption are as they must be",
-		"cosmos": "there, and allowed; written and deleted", "leases": "1 lease of 1 owner, renewed in the last TIME",
-		"servicebus": "there, and allowed", "blobs": "written and deleted", "timer": "the last tick was at TIME",
+		"cosmos": mayUse + "; a document was written and deleted", "leases": "1 lease of 1 owner, renewed in the last TIME",
+		"servicebus": mayUse, "blobs": "a file was written and deleted", "timer": "the last tick was at TIME",
 		"sign_in": "off: the platform's sign-in is not seen, and the operators' pages refuse everybody",
 	}, found)
 	for name, f := range faults() {
@@ -357,7 +354,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				}
 			}
 			if f.health != "" {
-				require.Contains(t, rows[f.row].Found, strings.TrimPrefix(d.healthSays(f.health), f.row+": "))
+				says := rows[f.row].Found + "; switch it on: " + rows[f.row].Do // of Health, which has one text
+				require.Contains(t, says, strings.TrimPrefix(d.healthSays(f.health), f.row+": "))
 			}
 			if strings.HasPrefix(f.do, "sqlwriterctl ") {
 				d.ctl(f.do)
@@ -428,7 +426,7 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			0, ops.RowOK,
 			"1 lease of 0 owners, renewed in the last 0s", "",
 		},
-		"none":     {leaseProperties{}, 2 * time.Minute, ops.RowWrong, "no lease of LEASE_PREFIX: the trigger", ops.Restart},
+		"none":     {leaseProperties{}, 2 * time.Minute, ops.RowWrong, "never began; look at the rows host and", ops.Restart},
 		"none yet": {leaseProperties{}, 119 * time.Second, ops.RowNotYet, "no lease of LEASE_PREFIX yet", ""},
 		"old": {
 			leaseProperties{leases: []cosmos.Lease{young, old}},
@@ -445,6 +443,11 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			0, ops.RowWrong,
 			"LEASE_CONTAINER: cosmos: read leases: infrastructure 408: no answer", "sqlwriterctl status",
 		},
+		"another key": {
+			leaseProperties{err: fault.New(fault.Infrastructure, "cosmos: read", cosmos.CodePartitionKey, "it must be /id")},
+			0, ops.RowWrong, "LEASE_CONTAINER: cosmos: read: infrastructure partition_key: it must be /id; look whose it is: ",
+			listContainers,
+		},
 		"no time to live": {
 			leaseProperties{without: 1, leases: []cosmos.Lease{old}},
 			0, ops.RowWrong, "LEASE_CONTAINER has no time to live",
@@ -458,6 +461,7 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			r := a.lookLeases(t.Context())
 			require.Equal(t, []string{c.state, c.do}, []string{r.State, r.Do}, "%+v", r)
 			require.Contains(t, r.Found, c.found)
+			require.NotContains(t, r.Found, "az ")
 		})
 	}
 }

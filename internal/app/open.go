@@ -90,7 +90,7 @@ func newClients(
 		} {
 			queue := namespace.Queue(q.name)
 			m.queues = append(m.queues, ops.NamedQueue{Name: q.name, Messages: watchedMessages{queue, seen}})
-			m.lookQueues = append(m.lookQueues, look(ops.DepServiceBus, q.setting, "there, and allowed", queue.Try))
+			m.lookQueues = append(m.lookQueues, look(ops.DepServiceBus, q.setting, mayUse, queue.Try))
 		}
 		m.closers = append(m.closers, namespace.Close)
 	}
@@ -139,12 +139,13 @@ func (a *App) openCosmos(ctx context.Context) error {
 // leasePoll is the interval of looking at a lease container that is not as it must be.
 const leasePoll = 10 * time.Second
 
-// noTimeToLive is what Health says of such a lease container.
-const noTimeToLive = depLeases + ": " + config.LeaseContainer +
-	" has no time to live, so the lock of a host that was killed at its start would " +
-	"keep every later host from starting; switch it on: " + switchOnTimeToLive
+// noTimeToLive is what Health says of a lease container that lacks a time to live; doctor has the command beside it.
+const noTimeToLive = depLeases + ": " + lacksTimeToLive + "; switch it on: " + switchOnTimeToLive
 
-const switchOnTimeToLive = "az cosmosdb sql container update" + ofContainer + config.LeaseContainer + " --ttl -1"
+const lacksTimeToLive = config.LeaseContainer +
+	" has no time to live, so the lock of a host that was killed at its start would keep every later host from starting"
+
+const switchOnTimeToLive = "az cosmosdb sql container update" + inDatabase + " --name " + config.LeaseContainer + " --ttl -1"
 
 // watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that
 // is mended. The host's trigger needs it, and not this process, so everything else goes on.

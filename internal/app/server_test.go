@@ -102,7 +102,7 @@ func TestDoctorsRowOfAServer(t *testing.T) {
 				continue
 			}
 			did = append(did, r.Do)
-			if as(admin); r.Do != "sqlwriterctl migrate up --user NAME --client-id ID" {
+			if as(admin); r.Do != "sqlwriterctl migrate up --user IDENTITY --client-id CLIENT_ID" {
 				d.ctl(r.Do)
 				continue
 			}
@@ -121,7 +121,7 @@ func TestDoctorsRowOfAServer(t *testing.T) {
 		require.Fail(t, "the commands lead nowhere", "%v", did)
 		return nil
 	}
-	const user, up, adopt = "sqlwriterctl migrate up --user NAME --client-id ID", "sqlwriterctl migrate up",
+	const user, up, adopt = "sqlwriterctl migrate up --user IDENTITY --client-id CLIENT_ID", "sqlwriterctl migrate up",
 		"sqlwriterctl ledger adopt"
 	require.Equal(t, []string{user, adopt}, follow())
 	exec("REVOKE EXECUTE ON SCHEMA::sqlwriter FROM sqlwriter_writers")

@@ -40,7 +40,7 @@ func advices() []advice {
 		},
 		{
 			codes: []string{"916", "18456"}, of: condition.FlowStopped,
-			do: "for an identity `sqlwriterctl migrate up --user NAME --client-id ID` makes the user; else correct SQL_CONNECTION",
+			do: "for an identity `sqlwriterctl migrate up --user IDENTITY --client-id CLIENT_ID` makes the user; else correct SQL_CONNECTION",
 		},
 		{
 			codes: []string{"33134", "33159"}, of: condition.FlowStopped,
