@@ -20,7 +20,8 @@ import (
 // more: 120 seconds in all at most.
 const (
 	lookWithin, healthWithin, appWithin = 10 * time.Second, 90 * time.Second, 20 * time.Second
-	// sendWithin is appWithin with a document sent: the app itself waits 30 s for it, or 90 s where it has just begun.
+	// sendWithin is appWithin with a document sent: the app itself waits 30 s for it, or 90 s where it has just begun. A
+	// cold app then takes up to four minutes in all.
 	sendWithin = 120 * time.Second
 	// lookAgain is the time between two looks at what is not yet.
 	lookAgain = 10 * time.Second
@@ -28,7 +29,7 @@ const (
 
 type doctorCommand struct {
 	Wait   time.Duration `help:"Look again while something is not yet there, for so long: 5m." placeholder:"DURATION"`
-	Send   bool          `help:"Send a document of its own through the change feed, and delete it."`
+	Send   bool          `help:"Send a document of its own through the change feed, and delete it: up to four minutes in all, where the app wakes."`
 	Report bool          `help:"Say which rows of docs/unverified.md this run has shown."`
 }
 
@@ -240,7 +241,8 @@ func (a *app) doctor(ctx context.Context) (*doctor, error) {
 	if a.App != "" {
 		d.named = " --app " + a.App
 	}
-	d.status, d.again = "sqlwriterctl status --check"+d.named, "sqlwriterctl doctor"+d.named+" --wait 5m"
+	d.status = "sqlwriterctl status --check" + d.named
+	d.again = `sqlwriterctl doctor --wait 5m` + d.named
 	if d.t.site != nil {
 		id := strings.Split(d.t.site.ID+"////", "/")
 		d.subscription, d.group = id[2], id[4]

@@ -259,7 +259,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Others = p.Deployment.Answers()
 			},
 			row: rowRoles, state: ops.RowNotYet, found: "Storage Blob Data Owner was given 3m",
-			do: "sqlwriterctl doctor --app func-x --wait 5m",
+			do: "sqlwriterctl doctor --wait 5m --app func-x",
 		},
 		"a role is seconds old, and the host was refused": {
 			change: func(t *testing.T, p *patient) {
