@@ -26,9 +26,10 @@ const (
 	// new process has for its trigger to begin.
 	leaseOld     = 5 * time.Minute
 	beginsWithin = 2 * time.Minute
-	// inDatabase stands in the commands about containers, after the verb.
+	// ofContainers begins the commands about containers, and inDatabase stands after the verb.
+	ofContainers   = "az cosmosdb sql container "
 	inDatabase     = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE"
-	listContainers = "az cosmosdb sql container list" + inDatabase
+	listContainers = ofContainers + "list" + inDatabase
 	// mayUse is what is found of what can be opened.
 	mayUse = "it is there, and the app may use it"
 )
@@ -47,7 +48,9 @@ func (a *App) looks() []ops.Look {
 		}),
 		{Row: ops.RowLeases, At: a.lookLeases},
 	}, a.clients.lookQueues, []ops.Look{
-		look(ops.RowBlobs, "", "a file"+tried, func(ctx context.Context) error { return a.clients.tryFiles(ctx, left()) }),
+		look(ops.RowBlobs, "", "a file"+tried, func(ctx context.Context) error {
+			return a.clients.tryFiles(ctx, left())
+		}),
 		{Row: ops.RowSignIn, At: func(ctx context.Context) ops.DoctorRow { return a.lookSignIn(ctx, a.pages()) }},
 	})
 }
@@ -99,7 +102,7 @@ func command(setting, found string, err error) string {
 	missing := strings.HasPrefix(e.Code, "404")
 	switch own := setting == config.ControlContainer || setting == config.LeaseContainer; {
 	case missing && own:
-		return "az cosmosdb sql container create" + inDatabase + " --name " + setting + " --partition-key-path /id --ttl -1"
+		return ofContainers + "create" + inDatabase + " --name " + setting + " --partition-key-path /id --ttl -1"
 	case missing && setting == config.CosmosContainer, own && e.Code == cosmos.CodePartitionKey:
 		return listContainers
 	case e.Code == "schema" && strings.Contains(found, "deploy/sql/app_rights.sql"):
@@ -132,13 +135,14 @@ func (a *App) checkDatabase(ctx context.Context) error {
 
 // lookClock logs in, where an engine has logins and a clock of its own.
 func (a *App) lookClock(ctx context.Context) ops.DoctorRow {
-	if a.db == nil { // checkDatabase says why
-		return ops.DoctorRow{State: ops.RowOK}
-	}
-	server, ok := a.db.Store.(interface {
+	type login interface {
 		Login(ctx context.Context) (user string, at time.Time, err error)
-	})
-	if !ok {
+	}
+	var server login
+	if a.db != nil {
+		server, _ = a.db.Store.(login)
+	}
+	if server == nil { // checkDatabase says the rest
 		return ops.DoctorRow{State: ops.RowOK}
 	}
 	before := a.status.now()

@@ -212,13 +212,6 @@ func faults() map[string]broken {
 				d.server.check = fault.New(fault.Infrastructure, "sqlserver: open", "18456", "the login failed")
 			}, same, "sql",
 		},
-		"firewall": {
-			"sql", "infrastructure 40615", "az sql server firewall-rule create -g GROUP -s SERVER -n NAME " +
-				"--start-ip-address ADDRESS --end-ip-address ADDRESS",
-			func(d *deployment) {
-				d.server.check = fault.New(fault.Infrastructure, "sqlserver: open", "40615", "the firewall refuses")
-			}, same, "sql",
-		},
 		"ledger not adopted": {
 			"sql", "app: open sql: infrastructure ledger_not_adopted", "sqlwriterctl ledger adopt",
 			func(d *deployment) { d.unadopt() }, func(*deployment) {}, "sql",
@@ -246,7 +239,7 @@ func faults() map[string]broken {
 			func(d *deployment) { d.server.ahead = 0 }, "",
 		},
 		"right to write documents revoked": {
-			"cosmos", "cosmos: try to write: infrastructure 403/5301",
+			"cosmos", "cosmos: submit: infrastructure 403/5301",
 			"az cosmosdb sql role assignment create -g GROUP -a ACCOUNT --role-definition-id " +
 				"00000000-0000-0000-0000-000000000002 --scope /dbs/DATABASE --principal-id OBJECT_ID",
 			func(d *deployment) {

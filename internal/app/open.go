@@ -145,7 +145,7 @@ const noTimeToLive = depLeases + ": " + lacksTimeToLive + "; switch it on: " + s
 const lacksTimeToLive = config.LeaseContainer +
 	" has no time to live, so the lock of a host that was killed at its start would keep every later host from starting"
 
-const switchOnTimeToLive = "az cosmosdb sql container update" + inDatabase + " --name " + config.LeaseContainer + " --ttl -1"
+const switchOnTimeToLive = ofContainers + "update" + inDatabase + " --name " + config.LeaseContainer + " --ttl -1"
 
 // watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that
 // is mended. The host's trigger needs it, and not this process, so everything else goes on.

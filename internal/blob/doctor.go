@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"time"
@@ -13,38 +14,32 @@ import (
 func (s *Store) TryWrites(ctx context.Context, before time.Time) error {
 	const folder = "doctor/"
 	name := folder + rand.Text()
-	if err := s.Keep(ctx, name, []byte("{}")); err != nil {
-		return err
+	err := s.Keep(ctx, name, []byte("{}"))
+	if err == nil {
+		_, err = s.Read(ctx, name)
 	}
-	if _, err := s.Read(ctx, name); err != nil {
-		return err
+	if err == nil {
+		err = s.remove(ctx, name)
 	}
-	if err := s.remove(ctx, name); err != nil {
-		return err
-	}
-	for at := ""; ; {
-		files, next, err := s.list(ctx, folder, at)
-		if err != nil {
-			return err
-		}
+	for at, more := "", true; more && err == nil; more = at != "" {
+		var files []file
+		files, at, err = s.list(ctx, folder, at)
 		for _, f := range files {
-			if !f.at.Before(before) {
-				continue
+			if f.at.Before(before) {
+				err = cmp.Or(err, s.remove(ctx, f.name))
 			}
-			// Another doctor deletes it, too.
-			if err := s.remove(ctx, f.name); err != nil && !fault.Has(err, fault.Gone) {
-				return err
-			}
-		}
-		if at = next; at == "" {
-			return nil
 		}
 	}
+	return err
 }
 
+// remove deletes a file. Another doctor may have deleted it.
 func (s *Store) remove(ctx context.Context, name string) error {
 	ctx, cancel := bounded(ctx, s.timeouts.Keep)
 	defer cancel()
 	_, err := s.file(name).Delete(ctx, nil)
-	return translated(operation{"blob: delete", onFile}, err)
+	if err = translated(operation{"blob: delete", onFile}, err); fault.Has(err, fault.Gone) {
+		return nil
+	}
+	return err
 }

@@ -1,66 +1,51 @@
 package cosmos
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"net/url"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
-// TryWrites creates a document of its own in the control container, "doctor:{sys_name}:{random}", patches it and
-// deletes it. It also deletes those that were made before a time and left by one that was killed. No etag is given: the
-// rights do not depend on it. Errors by kind: infrastructure, throttled, contention.
+// TryWrites creates a document of its own in the control container, "doctor:{sys_name}:{random}", reads it, patches it
+// and deletes it. It also deletes those that were made before a time and left by one that was killed. Errors by kind:
+// infrastructure, throttled, contention.
 func (c *Container) TryWrites(ctx context.Context, sysName string, before time.Time) error {
-	op, key := operation{"cosmos: try to write", onDocument}, azcosmos.NewPartitionKey()
-	call := func(id string, doc []byte, call func(context.Context, *connected) error) error {
-		return c.underKey(ctx, op, c.options.Timeouts.Record, id, doc, call)
-	}
-	remove := func(id string) error {
-		return call(id, nil, func(ctx context.Context, s *connected) error {
-			_, err := s.container.DeleteItem(ctx, key, id, nil)
-			return err
-		})
-	}
-	id := "doctor:" + sysName + ":" + rand.Text()
+	id, made := "doctor:"+sysName+":"+rand.Text(), invoice.Snapshot{}
 	doc, _ := json.Marshal(map[string]string{"id": id, "doctor_of": sysName}) // texts can always be encoded
-	err := call(id, doc, func(ctx context.Context, s *connected) error {
-		_, err := s.container.CreateItem(ctx, key, doc, nil)
-		return err
-	})
+	err := c.Submit(ctx, doc, false)
 	if err == nil {
-		err = call(id, doc, func(ctx context.Context, s *connected) error {
-			var patch azcosmos.PatchOperations
-			patch.AppendSet("/patched", true)
-			_, err := s.container.PatchItem(ctx, key, id, patch, nil)
-			return err
-		})
+		doc, err = c.Read(ctx, id)
 	}
 	if err == nil {
-		err = remove(id)
+		made, err = invoice.Reader{}.ReadSnapshot(doc, time.Time{})
 	}
-	if err != nil {
-		return blameless(err)
+	if err == nil {
+		err = c.MarkSeen(ctx, made, commit.Seen{})
+	}
+	if err == nil {
+		err = c.Delete(ctx, id)
 	}
 	const left = "SELECT VALUE c.id FROM c WHERE c.doctor_of = @sys_name AND c._ts < @before"
 	params := []Param{{Name: "@sys_name", Value: sysName}, {Name: "@before", Value: before.Unix()}}
-	return blameless(c.pages(ctx, operation{op.name, onContainer}, left, params,
-		func(rows []json.RawMessage) (bool, error) {
-			for _, row := range rows {
-				var id string
-				if err := json.Unmarshal(row, &id); err != nil {
-					continue
+	if err == nil {
+		err = c.pages(ctx, operation{"cosmos: find what doctor left", onContainer}, left, params,
+			func(rows []json.RawMessage) (bool, error) {
+				var err error
+				for _, row := range rows {
+					_ = json.Unmarshal(row, &id) // it is a text
+					err = cmp.Or(err, c.Delete(ctx, id))
 				}
-				if err := remove(id); err != nil && !fault.Has(err, fault.Gone) { // another doctor deletes it, too
-					return false, err
-				}
-			}
-			return true, nil
-		}))
+				return true, err
+			})
+	}
+	return blameless(err)
 }
 
 // Lease is one range of the change feed.
