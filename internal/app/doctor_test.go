@@ -327,8 +327,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"sql":    "user func-web; rights, procedures of this build and adoption are as they must be",
-		"cosmos": mayUse + "; a document was written and deleted", "leases": "1 lease of 1 owner, renewed in the last TIME",
-		"servicebus": mayUse, "blobs": "a file was written and deleted", "timer": "the last tick was at TIME",
+		"cosmos": mayUse + "; a document was written and deleted", "servicebus": mayUse,
+		"leases": "1 lease of 1 owner, renewed in the last TIME", "blobs": "a file was written and deleted", "timer": "the last tick was at TIME",
 		"sign_in": "off: the platform's sign-in is not seen, and the operators' pages refuse everybody",
 	}, found)
 	for name, f := range faults() {
@@ -437,8 +437,8 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			"LEASE_CONTAINER: cosmos: read leases: infrastructure 408: no answer", "sqlwriterctl status",
 		},
 		"another key": {
-			leaseProperties{err: fault.New(fault.Infrastructure, "cosmos: read", cosmos.CodePartitionKey, "it must be /id")},
-			0, ops.RowWrong, "LEASE_CONTAINER: cosmos: read: infrastructure partition_key: it must be /id; look whose it is: ",
+			leaseProperties{err: fault.New(fault.Infrastructure, "test", cosmos.CodePartitionKey, "it must be /id")},
+			0, ops.RowWrong, "LEASE_CONTAINER: test: infrastructure partition_key: it must be /id; look whose it is: ",
 			listContainers,
 		},
 		"no time to live": {
