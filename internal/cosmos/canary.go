@@ -16,7 +16,7 @@ var _ ops.Canaries = (*Container)(nil)
 
 // MarkSeen is commit.Options.MarkSeen.
 func (c *Container) MarkSeen(ctx context.Context, canary invoice.Snapshot, seen commit.Seen) error {
-	_, err := c.patch(ctx, operation{"cosmos: mark", onDocument}, canary, "seen", seen)
+	_, err := c.patch(ctx, operation{"cosmos: mark", onDocument}, canary.ID, canary.ETag, canary.JSON(), "seen", seen)
 	return err
 }
 

@@ -8,26 +8,22 @@ import (
 	"net/url"
 	"time"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 )
 
 // TryWrites creates a document of its own in the control container, "doctor:{sys_name}:{random}", reads it, patches it
 // and deletes it. It also deletes those that were made before a time and left by one that was killed. Errors by kind:
 // infrastructure, throttled, contention.
 func (c *Container) TryWrites(ctx context.Context, sysName string, before time.Time) error {
-	id, made := "doctor:"+sysName+":"+rand.Text(), invoice.Snapshot{}
+	op, id := operation{"cosmos: try to write", onDocument}, "doctor:"+sysName+":"+rand.Text()
 	doc, _ := json.Marshal(map[string]string{"id": id, "doctor_of": sysName}) // texts can always be encoded
 	err := c.Submit(ctx, doc, false)
+	etag := ""
 	if err == nil {
-		doc, err = c.Read(ctx, id)
+		etag, _, err = c.load(ctx, op, id, &struct{}{})
 	}
 	if err == nil {
-		made, err = invoice.Reader{}.ReadSnapshot(doc, time.Time{})
-	}
-	if err == nil {
-		err = c.MarkSeen(ctx, made, commit.Seen{})
+		_, err = c.patch(ctx, op, id, etag, doc, "patched", true)
 	}
 	if err == nil {
 		err = c.Delete(ctx, id)
@@ -35,7 +31,7 @@ func (c *Container) TryWrites(ctx context.Context, sysName string, before time.T
 	const left = "SELECT VALUE c.id FROM c WHERE c.doctor_of = @sys_name AND c._ts < @before"
 	params := []Param{{Name: "@sys_name", Value: sysName}, {Name: "@before", Value: before.Unix()}}
 	if err == nil {
-		err = c.pages(ctx, operation{"cosmos: find what doctor left", onContainer}, left, params,
+		err = c.pages(ctx, operation{op.name, onContainer}, left, params,
 			func(rows []json.RawMessage) (bool, error) {
 				var err error
 				for _, row := range rows {

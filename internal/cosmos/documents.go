@@ -68,25 +68,25 @@ func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 // The service reads the etags "" and "*" as "any", so Record answers Changed for them without a request. After an
 // infrastructure error the patch may or may not have been applied (see doc.go, "Lost acknowledgements").
 func (c *Container) Record(ctx context.Context, doc invoice.Snapshot, state invoice.State) (string, error) {
-	return c.patch(ctx, operation{"cosmos: record", onDocument}, doc, "sql_writer", state)
+	return c.patch(ctx, operation{"cosmos: record", onDocument}, doc.ID, doc.ETag, doc.JSON(), "sql_writer", state)
 }
 
 // patch is Record for any member.
 func (c *Container) patch(
-	ctx context.Context, op operation, doc invoice.Snapshot, member string, to any,
+	ctx context.Context, op operation, id, etag string, doc json.RawMessage, member string, to any,
 ) (string, error) {
-	if err := checkID(op, doc.ID); err != nil {
+	if err := checkID(op, id); err != nil {
 		return "", err
 	}
-	if doc.JSON() == nil {
+	if doc == nil {
 		return "",
 			fault.New(fault.Internal, op.name, fault.CodeBug,
-				"document %s was not read whole, so its partition key is unknown", doc.ID)
+				"document %s was not read whole, so its partition key is unknown", id)
 	}
-	if doc.ETag == "" || doc.ETag == "*" {
+	if etag == "" || etag == "*" {
 		return "", &fault.Error{
 			Kind: fault.Contention, Condition: fault.Changed, Code: "no_etag", Op: op.name,
-			Reason: fmt.Sprintf("etag %q names no version of a document", doc.ETag),
+			Reason: fmt.Sprintf("etag %q names no version of a document", etag),
 		}
 	}
 	value, err := json.Marshal(to)
@@ -95,15 +95,14 @@ func (c *Container) patch(
 	}
 	var patch azcosmos.PatchOperations
 	patch.AppendSet("/"+member, json.RawMessage(value))
-	match := azcore.ETag(doc.ETag)
+	match := azcore.ETag(etag)
 	var next string
-	err = c.underKey(ctx, op, c.options.Timeouts.Record, doc.ID, doc.JSON(),
-		func(ctx context.Context, s *connected) error {
-			r, err := s.container.PatchItem(ctx, azcosmos.NewPartitionKey(), doc.ID, patch,
-				&azcosmos.ItemOptions{IfMatchEtag: &match})
-			next = string(r.ETag)
-			return err
-		})
+	err = c.underKey(ctx, op, c.options.Timeouts.Record, id, doc, func(ctx context.Context, s *connected) error {
+		r, err := s.container.PatchItem(ctx, azcosmos.NewPartitionKey(), id, patch,
+			&azcosmos.ItemOptions{IfMatchEtag: &match})
+		next = string(r.ETag)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}

@@ -85,7 +85,7 @@ func table() []mutant {
 		},
 		// The recording: one conditional patch of a document that was read whole, and no result over a later one.
 		{
-			"a patch has no condition", cosmos + "/documents.go", "	match := azcore.ETag(doc.ETag)\n",
+			"a patch has no condition", cosmos + "/documents.go", "	match := azcore.ETag(etag)\n",
 			"	match := azcore.ETagAny\n",
 			cosmos, "TestDocumentsOnEachPartitionKey/the_id/record_against_another_etag_changes_nothing",
 		},
@@ -110,7 +110,7 @@ func table() []mutant {
 			cosmos, "TestPartitionKeyCases/a_key_that_the_host_has_rewritten",
 		},
 		{
-			"a projection is recorded", cosmos + "/documents.go", "\tif doc.JSON() == nil {", "\tif false {",
+			"a projection is recorded", cosmos + "/documents.go", "\tif doc == nil {", "\tif false {",
 			cosmos, "TestPartitionKeyCases/a_projection_cannot_be_recorded",
 		},
 		{
