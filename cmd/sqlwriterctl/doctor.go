@@ -285,7 +285,8 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 	return f
 }
 
-// begun begins something, and gives its result to each that waits for it.
+// begun begins something, and gives its result to each that waits for it. sync.OnceValues waits at a lock, and the clock
+// of a test stands meanwhile.
 func begun[T any](do func() (T, error)) func() (T, error) {
 	var doing sync.WaitGroup
 	var result T

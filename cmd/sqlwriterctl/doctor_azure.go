@@ -146,18 +146,12 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	if len(wrong) > 0 {
 		j.row = row(ops.RowWrong, d.make, "%s", strings.Join(wrong, "; "))
 	}
-	j.roles = rolesOf(values)
 	j.insights = config.Secret(part(values[telemetry], "InstrumentationKey"))
+	for _, r := range rolesOf(values, j.insights) {
+		r.id = begun(func() (string, error) { return d.resource(ctx, r) })
+		j.roles = append(j.roles, r)
+	}
 	j.identity, j.principal = d.identities(values, len(j.roles) > 0)
-	if values[telemetryIdentity] != "" {
-		j.roles = append(j.roles, role{
-			"Monitoring Metrics Publisher", "3913510d-42f4-4e42-8a64-420c390055eb", components, telemetry,
-			j.insights, "", nil,
-		})
-	}
-	for i, r := range j.roles {
-		j.roles[i].id = begun(func() (string, error) { return d.resource(ctx, r) })
-	}
 	j.names = map[string]string{"DATABASE": values[config.CosmosDatabase]}
 	for _, name := range []string{config.CosmosContainer, config.LeaseContainer, config.RunsQueue, config.BatchesQueue} {
 		j.names[name] = values[name]
@@ -166,7 +160,7 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 }
 
 // rolesOf are the roles at what the settings connect to by identity.
-func rolesOf(values map[string]string) []role {
+func rolesOf(values map[string]string, insights config.Secret) []role {
 	label := func(address string) config.Secret {
 		if u, err := url.Parse(address); err == nil && u.Host != "" {
 			address = u.Hostname()
@@ -174,19 +168,27 @@ func rolesOf(values map[string]string) []role {
 		name, _, _ := strings.Cut(address, ".")
 		return config.Secret(name)
 	}
+	if values[telemetryIdentity] == "" {
+		insights = ""
+	}
 	storage := cmp.Or(values[storageSetting+"__accountName"], values[storageSetting+"__blobServiceUri"])
 	return slices.DeleteFunc([]role{
 		{
-			"Storage Blob Data Owner", "b7e6dc6d-f1e8-4753-8033-0f276bb0955b", "Microsoft.Storage/storageAccounts",
-			storageSetting, label(storage), "", nil,
+			name: "Storage Blob Data Owner", definition: "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+			kind: "Microsoft.Storage/storageAccounts", setting: storageSetting, resource: label(storage),
 		},
 		{
-			"Azure Service Bus Data Owner", "090c5cfd-751d-490a-894a-3ce6f1109419", namespaces,
-			config.ServiceBusNamespace, label(values[config.ServiceBusNamespace]), "", nil,
+			name: "Azure Service Bus Data Owner", definition: "090c5cfd-751d-490a-894a-3ce6f1109419",
+			kind: namespaces, setting: config.ServiceBusNamespace, resource: label(values[config.ServiceBusNamespace]),
 		},
 		{
-			"Cosmos DB Built-in Data Contributor", "00000000-0000-0000-0000-000000000002", cosmosAccounts,
-			config.CosmosEndpoint, label(values[config.CosmosEndpoint]), config.Secret(values[config.CosmosDatabase]), nil,
+			name: "Cosmos DB Built-in Data Contributor", definition: "00000000-0000-0000-0000-000000000002",
+			kind: cosmosAccounts, setting: config.CosmosEndpoint, resource: label(values[config.CosmosEndpoint]),
+			database: config.Secret(values[config.CosmosDatabase]),
+		},
+		{
+			name: "Monitoring Metrics Publisher", definition: "3913510d-42f4-4e42-8a64-420c390055eb",
+			kind: components, setting: telemetry, resource: insights,
 		},
 	}, func(r role) bool { return r.resource == "" })
 }
@@ -402,27 +404,30 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 		return row.Do
 	}
 	j, _ := d.settings()
-	names := map[string]string{}
-	program, _, _ := strings.Cut(row.Do, " ")
-	switch identities := d.t.site.Identity.UserAssignedIdentities; {
-	case strings.HasPrefix(row.Do, "az functionapp "):
-		names["GROUP"], names["APP"] = d.group, d.t.site.Name
-	case program == "sqlwriterctl" && len(identities) == 1:
-		for id, one := range identities {
-			names["NAME"], names["ID"] = path.Base(id), one.ClientID
+	names, id := map[string]string{}, ""
+	for name, one := range d.t.site.Identity.UserAssignedIdentities {
+		if len(d.t.site.Identity.UserAssignedIdentities) == 1 {
+			names["IDENTITY"], names["CLIENT_ID"] = path.Base(name), one.ClientID
 		}
-	case program == "az":
-		kind := map[string]string{
-			ops.DepCosmos: cosmosAccounts, ops.RowLeases: cosmosAccounts, ops.RowFeed: cosmosAccounts,
-			ops.DepServiceBus: namespaces,
-		}[row.Name]
-		for _, r := range j.roles {
-			if id, err := r.id(); r.kind == kind && err == nil {
-				names = maps.Clone(j.names)
-				setting, _, _ := strings.Cut(row.Found, ":")
-				names["QUEUE"], names["OBJECT_ID"], names["NAMESPACE_ID"] = j.names[setting], j.principal, id
-				names["GROUP"], names["ACCOUNT"], names["NAMESPACE"] = strings.Split(id, "/")[4], path.Base(id), path.Base(id)
-			}
+	}
+	kind := map[string]string{
+		ops.DepCosmos: cosmosAccounts, ops.RowLeases: cosmosAccounts, ops.RowFeed: cosmosAccounts, ops.DepServiceBus: namespaces,
+	}[row.Name]
+	for _, r := range j.roles {
+		if r.kind == kind {
+			id, _ = r.id()
+		}
+	}
+	if strings.HasPrefix(row.Do, "az functionapp ") {
+		id = d.t.site.ID
+	}
+	if id != "" {
+		maps.Copy(names, j.names)
+		setting, _, _ := strings.Cut(row.Found, ":")
+		names["QUEUE"], names["OBJECT_ID"], names["NAMESPACE_ID"] = j.names[setting], j.principal, id
+		names["GROUP"] = strings.Split(id+"////", "/")[4]
+		for _, word := range []string{"APP", "ACCOUNT", "NAMESPACE"} {
+			names[word] = path.Base(id)
 		}
 	}
 	plain := regexp.MustCompile(`^[\w./-]+$`)
@@ -432,7 +437,7 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 		}
 		return word
 	})
-	if program == "sqlwriterctl" {
+	if strings.HasPrefix(do, "sqlwriterctl ") {
 		do += d.named
 	}
 	return do

@@ -629,7 +629,7 @@ func TestDoctorFillsCommandsIn(t *testing.T) {
 		},
 		{ops.DepSQL, "40615", firewall, firewall},
 		{
-			ops.DepSQL, "18456", "sqlwriterctl migrate up --user NAME --client-id ID",
+			ops.DepSQL, "18456", "sqlwriterctl migrate up --user IDENTITY --client-id CLIENT_ID",
 			"sqlwriterctl migrate up --user func-x --client-id 1111abcd-0000-4000-8000-000000000001 --app func-x",
 		},
 	} {
