@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -20,16 +19,13 @@ import (
 // The whole way: doctor sends, the feed brings, this build marks, and nothing is left. Two at once do not meet.
 func TestDoctorSendsThroughTheFeed(t *testing.T) {
 	d := newDeployment(t)
-	a, results := d.app(), d.container("AI_PROCESS_LOGS")
+	a := d.app()
 	stored := func(ctx context.Context) (docs []json.RawMessage) {
-		pager := results.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKey(), nil)
-		for pager.More() && ctx.Err() == nil {
-			page, err := pager.NextPage(ctx)
-			assert.True(t, err == nil || ctx.Err() != nil, "%v", err)
-			for _, item := range page.Items {
-				docs = append(docs, item)
-			}
-		}
+		err := a.clients.results.Query(ctx, "SELECT * FROM c", nil, func(rows []json.RawMessage) (bool, error) {
+			docs = append(docs, rows...)
+			return true, nil
+		})
+		assert.True(t, err == nil || ctx.Err() != nil, "%v", err)
 		return docs
 	}
 	feeding, stop := context.WithCancel(t.Context())
