@@ -20,8 +20,8 @@ import (
 // more: 120 seconds in all at most.
 const (
 	lookWithin, healthWithin, appWithin = 10 * time.Second, 90 * time.Second, 20 * time.Second
-	// sendWithin is appWithin with a document sent: the app itself waits 30 s for it, or 90 s where it has just begun. A
-	// cold app then takes up to four minutes in all.
+	// sendWithin is appWithin with a document sent: the app itself waits 30 s for it, or 90 s where it has just begun.
+	// A cold app then takes up to four minutes in all.
 	sendWithin = 120 * time.Second
 	// lookAgain is the time between two looks at what is not yet.
 	lookAgain = 10 * time.Second
@@ -218,8 +218,8 @@ func printDiagnosis(a *app, f diagnosis) error {
 type doctor struct {
 	a *app
 	// t is how the app is asked; closed says why nobody can. subscription and group are those of an app in Azure.
-	// status, again, publish and make are commands; the last two are empty where no app in Azure is known. named is what
-	// names the app in a command. send looks at ops.RowFeed too.
+	// status, again, publish and make are commands; the last two are empty where no app in Azure is known. named is
+	// what names the app in a command. send looks at ops.RowFeed too.
 	t                                                        target
 	closed                                                   error
 	subscription, group, named, status, again, publish, make string
@@ -285,8 +285,8 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 	return f
 }
 
-// begun begins something, and gives its result to each that waits for it. sync.OnceValues waits at a lock, and the clock
-// of a test stands meanwhile.
+// begun begins something, and gives its result to each that waits for it. sync.OnceValues waits at a lock, and the
+// clock of a test stands meanwhile.
 func begun[T any](do func() (T, error)) func() (T, error) {
 	var doing sync.WaitGroup
 	var result T

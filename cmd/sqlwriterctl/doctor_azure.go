@@ -411,7 +411,8 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 		}
 	}
 	kind := map[string]string{
-		ops.DepCosmos: cosmosAccounts, ops.RowLeases: cosmosAccounts, ops.RowFeed: cosmosAccounts, ops.DepServiceBus: namespaces,
+		ops.DepCosmos: cosmosAccounts, ops.RowLeases: cosmosAccounts, ops.RowFeed: cosmosAccounts,
+		ops.DepServiceBus: namespaces,
 	}[row.Name]
 	for _, r := range j.roles {
 		if r.kind == kind {

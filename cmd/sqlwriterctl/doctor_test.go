@@ -268,7 +268,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.Others = p.Deployment.Answers()
 				p.replaced(t, host, `"Running"`, `"Error", "errors": ["403 This request is not authorized"]`)
 			},
-			row: rowHost, found: "the host is Error: 403", do: "az functionapp restart --ids /subscriptions/", cause: rowRoles,
+			row: rowHost, found: "the host is Error: 403", do: "az functionapp restart --ids /subscriptions/",
+			cause: rowRoles,
 		},
 		"no right to see roles": {
 			change: without("Authorization/roleAssignments/read"),
@@ -610,7 +611,10 @@ func TestDoctorFillsCommandsIn(t *testing.T) {
 	const firewall = "az sql server firewall-rule create -g GROUP -s SERVER -n NAME --start-ip-address ADDRESS"
 	const named = "az cosmosdb sql container create --resource-group g --account-name cosmos-x --database-name invoices --name "
 	for _, c := range []struct{ row, found, do, want string }{
-		{ops.RowLeases, "LEASE_CONTAINER: 404", container + "LEASE_CONTAINER --ttl -1", named + "sqlwriter-leases --ttl -1"},
+		{
+			ops.RowLeases, "LEASE_CONTAINER: 404", container + "LEASE_CONTAINER --ttl -1",
+			named + "sqlwriter-leases --ttl -1",
+		},
 		{ops.RowLeases, "old", ops.Restart, "az functionapp restart -g g -n func-x"},
 		{ops.DepCosmos, "404", container + "COSMOS_CONTAINER", named + "AI_PROCESS_LOGS"},
 		{ops.DepCosmos, "key", container + config.ControlContainer, named + config.ControlContainer},
