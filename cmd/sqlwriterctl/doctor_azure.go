@@ -153,7 +153,9 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	}
 	j.identity, j.principal = d.identities(values, len(j.roles) > 0)
 	j.names = map[string]string{"DATABASE": values[config.CosmosDatabase]}
-	for _, name := range []string{config.CosmosContainer, config.LeaseContainer, config.RunsQueue, config.BatchesQueue} {
+	for _, name := range []string{
+		config.CosmosContainer, config.LeaseContainer, config.RunsQueue, config.BatchesQueue,
+	} {
 		j.names[name] = values[name]
 	}
 	return j, nil
