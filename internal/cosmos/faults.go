@@ -115,6 +115,11 @@ func ownRows() []fault.Row {
 			Source: ours, Own: fault.OfACommand(),
 		},
 		{
+			Code: CodePartitionKey, Kind: fault.Document, About: "the document of `doctor --send`",
+			Reason: "no document of doctor can have the partition key of the container",
+			Source: "docs/requirements.md R14", Own: fault.OfACommand(),
+		},
+		{
 			Code: "no_etag", Kind: fault.Contention, Condition: fault.Changed, About: "an etag that is empty or *",
 			Reason: "the etag names no version of a document", Source: ours,
 		},
