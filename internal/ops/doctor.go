@@ -87,7 +87,7 @@ func (o *Ops) Doctor(ctx context.Context, r DoctorRequest) (DoctorAnswer, error)
 		if n := len(a.Rows); n == 0 || a.Rows[n-1].Name != l.Row {
 			a.Rows = append(a.Rows, DoctorRow{Name: l.Row, State: RowOK})
 		}
-		a.Rows[len(a.Rows)-1].add(found[i])
+		a.Rows[len(a.Rows)-1].Add(found[i])
 	}
 	if r.Send && o.p.Canaries != nil {
 		feed := o.lookFeed(ctx)
@@ -97,8 +97,8 @@ func (o *Ops) Doctor(ctx context.Context, r DoctorRequest) (DoctorAnswer, error)
 	return a, nil
 }
 
-// add adds what another look found. What is worse hides what is better, and what is the same is said once.
-func (r *DoctorRow) add(found DoctorRow) {
+// Add adds what another look found. What is worse hides what is better, and what is the same is said once.
+func (r *DoctorRow) Add(found DoctorRow) {
 	states := []string{RowOK, RowNotLooked, RowNotYet, RowWrong}
 	if worse := cmp.Compare(slices.Index(states, found.State), slices.Index(states, r.State)); worse > 0 {
 		r.State, r.Found, r.Do = found.State, found.Found, found.Do
