@@ -259,7 +259,7 @@ func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
 		SysName:      a.config.SysName, Reader: a.reader, Location: a.config.Location,
-		AppVersion: a.status.version, Mapping: a.status.mapping, Faults: open.Faults(),
+		AppVersion: a.status.version, Mapping: a.status.mapping, Faults: open.Faults(), Log: a.log,
 	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"

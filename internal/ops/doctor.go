@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/condition"
+	"sqlwriter/internal/events"
 )
 
 // DoctorRow is one thing that a deployment needs.
@@ -69,7 +70,7 @@ func (o *Ops) Doctor(ctx context.Context, r DoctorRequest) (DoctorAnswer, error)
 	for i, l := range looks {
 		found[i] = DoctorRow{State: RowWrong, Found: "no answer in " + lookWithin.String(), Do: "sqlwriterctl status"}
 		go func() {
-			row := l.At(looking)
+			row := o.looked(looking, l.At)
 			answers <- func() { found[i] = row }
 		}()
 	}
@@ -90,11 +91,22 @@ func (o *Ops) Doctor(ctx context.Context, r DoctorRequest) (DoctorAnswer, error)
 		a.Rows[len(a.Rows)-1].Add(found[i])
 	}
 	if r.Send && o.p.Canaries != nil {
-		feed := o.lookFeed(ctx)
+		feed := o.looked(ctx, o.lookFeed)
 		feed.Name = RowFeed
 		a.Rows = append(a.Rows, feed)
 	}
 	return a, nil
+}
+
+// looked looks. A panic of ours is what is wrong with the row, and ends nothing else.
+func (o *Ops) looked(ctx context.Context, at func(context.Context) DoctorRow) (row DoctorRow) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := events.For(ctx, o.o.Log).Panic("ops: doctor", events.Fields{}, p)
+			row = DoctorRow{State: RowWrong, Found: errorText(err), Do: condition.Command("", err.Code)}
+		}
+	}()
+	return at(ctx)
 }
 
 // Add adds what another look found. What is worse hides what is better, and what is the same is said once.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
@@ -50,7 +51,10 @@ func (d *doctored) stores(ctx context.Context) (ops.Stores, error) {
 func (d *doctored) rows() []ops.DoctorRow {
 	d.t.Helper()
 	o := ops.New(ops.Ports{Breaker: d.breaker, Counts: d.counts, Doctor: d.looks, Stores: d.stores},
-		ops.Options{SysName: "web", Mapping: "another.json", Now: func() time.Time { return d.clock }})
+		ops.Options{
+			SysName: "web", Mapping: "another.json", Log: zerolog.New(&d.log),
+			Now: func() time.Time { return d.clock },
+		})
 	answer := must(o.Doctor(d.t.Context(), ops.DoctorRequest{}))(d.t)
 	status := must(o.Status(d.t.Context(), ops.StatusQuery{}))(d.t)
 	for _, a := range status.Attention { // the table's words, then the status's
@@ -157,6 +161,22 @@ type noCounts struct{ err error }
 func (n noCounts) LoadCounts(context.Context) (ops.Saved, error) { return ops.Saved{}, n.err }
 
 func (n noCounts) StoreCounts(context.Context, ops.Saved) error { return n.err }
+
+// A look that panics is a row that is wrong. It ends neither the process nor another look.
+func TestALookThatPanics(t *testing.T) {
+	d := newDoctored(t)
+	d.looks = append(d.looks, ops.Look{Row: "blobs", At: func(context.Context) ops.DoctorRow { panic("marked") }})
+	require.Equal(t, []ops.DoctorRow{
+		{Name: "sql", State: ops.RowOK, Found: "as it must be"},
+		{
+			Name: "blobs", State: ops.RowWrong, Found: "ops: doctor: internal panic: a panic of ours: string",
+			Do: "sqlwriterctl explain panic",
+		},
+		{Name: "timer", State: ops.RowOK, Found: "the last tick was at 2025-12-18T16:00:00Z"},
+	}, d.rows())
+	require.Contains(t, d.log.String(), "doctor_test.go")
+	require.NotContains(t, d.log.String(), "marked")
+}
 
 // A service that never answers costs ten seconds and hides no other row, also where an adapter does not see that its
 // time is over.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
@@ -103,6 +105,7 @@ type Options struct {
 	Faults []fault.Row
 	// Now is the clock.
 	Now func() time.Time
+	Log zerolog.Logger
 }
 
 // Ops implements the operators' use cases. It returns *RequestError when a request is refused, otherwise classified
