@@ -31,6 +31,9 @@ type Canaries interface {
 }
 
 const (
+	// feedWithin bounds the row in all its steps: the tool waits 120 s for an answer, of which the other rows take ten.
+	// lookWithin of it stays for deleting the canary.
+	feedWithin = 100 * time.Second
 	// seenWithin is how long a canary is waited for; seenCold while the app is younger than coldFor.
 	seenWithin, seenCold, coldFor = 30 * time.Second, 90 * time.Second, 2 * time.Minute
 	// canaryLeft is the age of a canary that a killed call left. One that another call waits for is younger, also where
@@ -45,18 +48,20 @@ func (o *Ops) lookFeed(ctx context.Context) DoctorRow {
 	if o.o.ReadOnly != "" {
 		return DoctorRow{State: RowNotLooked, Found: "shadow: not sent"}
 	}
-	if held := o.feedHeld(ctx, false); held.State != "" {
+	working, cancel := context.WithTimeout(ctx, feedWithin-lookWithin)
+	defer cancel()
+	if held := o.feedHeld(working, false); held.State != "" {
 		return held
 	}
 	within := seenWithin
 	if o.o.Now().Sub(o.began) < coldFor {
 		within = seenCold
 	}
-	if err := o.deleteOld(ctx); err != nil {
+	if err := o.deleteOld(working); err != nil {
 		return o.p.CanaryFailed(err)
 	}
 	id, sent := commit.CanaryPrefix+strings.ToLower(rand.Text()), o.o.Now()
-	mark, held, err := o.waitSeen(ctx, id, within)
+	mark, held, err := o.waitSeen(working, id, within)
 	took := o.o.Now().Sub(sent)
 	deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWithin)
 	defer cancel()
@@ -74,7 +79,7 @@ func (o *Ops) lookFeed(ctx context.Context) DoctorRow {
 	}
 	return DoctorRow{State: RowWrong, Do: Restart, Found: fmt.Sprintf("no mark within %s, and nothing holds the feed: the "+
 		"trigger of CommitResults does not run; or the document came and could not be marked: the log has canary_not_marked",
-		within)}
+		took.Round(time.Second))}
 }
 
 // feedHeld is why nothing takes a canary, in the words of a condition; empty when nothing is known. A batch that was
