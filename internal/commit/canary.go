@@ -29,11 +29,10 @@ type Seen struct {
 // seenWithin bounds the marks of one batch, whose documents are all recorded by then.
 const seenWithin = 5 * time.Second
 
-// isCanary reports whether a document is one of this environment, and nothing else.
-func (p parser) isCanary(d invoice.Snapshot) bool {
-	return p.delivery.Purpose == FromFeed && strings.HasPrefix(d.ID, CanaryPrefix) &&
-		d.SysName == CanaryName(p.sysName) && invoice.Member(d.JSON(), []string{"sql_writer"}) == nil &&
-		d.Main == 0 && len(d.Duplicates) == 0
+// IsCanary reports whether a document is a canary of an environment, and nothing else.
+func IsCanary(d invoice.Snapshot, sysName string) bool {
+	return strings.HasPrefix(d.ID, CanaryPrefix) && d.SysName == CanaryName(sysName) &&
+		invoice.Member(d.JSON(), []string{"sql_writer"}) == nil && d.Main == 0 && len(d.Duplicates) == 0
 }
 
 // passOver takes a canary out of the batch: nothing counts it, and nothing measures the feed's lag by it.

@@ -101,20 +101,25 @@ func (o *Ops) feedHeld(ctx context.Context, sent bool) (one DoctorRow) {
 	return one
 }
 
-// deleteOld deletes what killed calls left.
-func (o *Ops) deleteOld(ctx context.Context) (err error) {
+// deleteOld deletes the canaries that killed calls left.
+func (o *Ops) deleteOld(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	old := commit.Query{SysName: commit.CanaryName(o.o.SysName), To: o.o.Now().Add(-canaryLeft).Unix()}
-	read := o.each(ctx, old, func(page []found) bool {
-		for _, d := range page {
-			if strings.HasPrefix(d.ID, commit.CanaryPrefix) {
-				err = cmp.Or(err, o.p.Canaries.Delete(ctx, d.ID))
+	old := commit.Query{
+		SysName: commit.CanaryName(o.o.SysName), To: o.o.Now().Add(-canaryLeft).Unix(), Size: commit.MaxPage,
+	}
+	return commit.Each(ctx, o.p.Finder, old, func(page commit.Page) (bool, error) {
+		for _, whole := range page.Documents {
+			d, unreadable := o.o.Reader.ReadSnapshot(json.RawMessage(whole), o.o.Now())
+			if unreadable != nil || !commit.IsCanary(d, o.o.SysName) {
+				continue // it is somebody else's
+			}
+			if err := o.p.Canaries.Delete(ctx, d.ID); err != nil {
+				return false, err
 			}
 		}
-		return err == nil
+		return true, nil
 	})
-	return cmp.Or(err, read)
 }
 
 // waitSeen sends a canary, and looks at it until it is marked or something holds the feed. The last look's error counts

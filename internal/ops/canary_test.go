@@ -65,13 +65,17 @@ func (c *cage) Delete(ctx context.Context, id string) error {
 func (c *cage) fill(t *testing.T) []string {
 	t.Helper()
 	c.Documents = inmem.NewDocuments(time.Now)
-	put := func(id, sysName string) string {
-		require.NoError(t, c.Put(json.RawMessage(canaryOf(id, sysName))))
+	put := func(id, sysName string, more ...string) string {
+		doc := strings.TrimSuffix(canaryOf(id, sysName), "}") + strings.Join(more, "") + "}"
+		require.NoError(t, c.Put(json.RawMessage(doc)))
 		return id
 	}
 	put(commit.CanaryPrefix+"old", "canary:web")
 	others := []string{
 		put("other", "canary:web"), put(commit.CanaryPrefix+"dev", "canary:dev"), put(commit.CanaryPrefix+"web", "web"),
+		put(commit.CanaryPrefix+"state", "canary:web", `,"sql_writer":{"status":"committed"}`),
+		put(commit.CanaryPrefix+"line", "canary:web", `,"invoice_details_from_rpa":{"IVCE_DTL_UID":7}`),
+		put(commit.CanaryPrefix+"lines", "canary:web", `,"post-processing":{"duplicate_detail_uids":[7]}`),
 	}
 	time.Sleep(70 * time.Second) // of the bubble
 	others = slices.Insert(others, 1, put(commit.CanaryPrefix+"young", "canary:web"))
