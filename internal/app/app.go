@@ -260,6 +260,7 @@ func (a *App) opsOptions() ops.Options {
 		PartitionKey: a.clients.results.PartitionKey,
 		SysName:      a.config.SysName, Reader: a.reader, Location: a.config.Location,
 		AppVersion: a.status.version, Mapping: a.status.mapping, Faults: open.Faults(), Log: a.log,
+		Now: func() time.Time { return a.status.now() },
 	}
 	if a.config.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"

@@ -41,7 +41,13 @@ func (a *App) looks() []ops.Look {
 	return slices.Concat([]ops.Look{
 		{Row: ops.DepSQL, At: a.lookClock},
 		look(ops.DepSQL, "", "rights, procedures of this build and adoption are as they must be", a.checkDatabase),
-		look(ops.DepCosmos, config.CosmosContainer, mayUse, a.clients.results.Ping),
+		look(ops.DepCosmos, config.CosmosContainer, mayUse, func(ctx context.Context) error {
+			err := a.clients.results.Ping(ctx)
+			if err == nil {
+				err = a.ops.DeleteCanaries(ctx)
+			}
+			return err
+		}),
 		look(ops.DepCosmos, config.ControlContainer, mayUse, a.clients.controls.Ping),
 		look(ops.DepCosmos, config.ControlContainer, "a document"+tried, func(ctx context.Context) error {
 			return a.clients.controls.TryWrites(ctx, a.config.SysName, left())

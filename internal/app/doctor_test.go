@@ -24,6 +24,7 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
@@ -463,7 +464,8 @@ func TestDoctorForgesASignIn(t *testing.T) {
 	}
 }
 
-// What a doctor that was killed left is deleted an hour later, from documents and files, by the app's clock.
+// What a doctor that was killed left is deleted an hour later, from documents and files, by the app's clock. What it sent
+// is deleted after three minutes, also by one that sends nothing.
 func TestDoctorSweepsAfterAnHour(t *testing.T) {
 	d := newDeployment(t)
 	files := d.app().clients.evidence
@@ -471,14 +473,18 @@ func TestDoctorSweepsAfterAnHour(t *testing.T) {
 	_, err := d.container("sqlwriter-control").CreateItem(t.Context(), azcosmos.NewPartitionKeyString("doctor:web:LEFT"),
 		[]byte(`{"id":"doctor:web:LEFT","doctor_of":"web"}`), nil)
 	require.NoError(t, err)
+	canary := commit.CanaryPrefix + "left"
+	require.NoError(t, d.app().clients.results.CreateCanary(t.Context(), canary, commit.CanaryName("web")))
 	for _, c := range []struct {
-		age  time.Duration
-		left bool
-	}{{59 * time.Minute, true}, {61 * time.Minute, false}} {
+		age        time.Duration
+		sent, left bool
+	}{{2 * time.Minute, true, true}, {59 * time.Minute, false, true}, {61 * time.Minute, false, false}} {
 		a := d.app()
 		a.status.now = func() time.Time { return time.Now().Add(c.age) }
 		_, err := a.ops.Doctor(t.Context(), ops.DoctorRequest{})
 		require.NoError(t, err)
+		_, err = a.clients.results.Read(t.Context(), canary)
+		require.Equal(t, c.sent, err == nil, "a canary after %s: %v", c.age, err)
 		_, err = d.container("sqlwriter-control").ReadItem(t.Context(),
 			azcosmos.NewPartitionKeyString("doctor:web:LEFT"), "doctor:web:LEFT", nil)
 		require.Equal(t, c.left, err == nil, "a document after %s: %v", c.age, err)

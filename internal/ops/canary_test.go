@@ -95,8 +95,8 @@ func (c *cage) left(t *testing.T) (ids []string) {
 	return ids
 }
 
-// look looks at the row of the feed, by the clock of the test's bubble.
-func (c *cage) look(ctx context.Context, w *world, readOnly string, began time.Time) ops.DoctorRow {
+// ops is an app that began at a time, by the clock of the test's bubble.
+func (c *cage) ops(w *world, readOnly string, began time.Time) *ops.Ops {
 	now := func() time.Time { return began }
 	o := ops.New(ops.Ports{
 		Breaker: w.breaker, Finder: c, Canaries: c,
@@ -105,7 +105,12 @@ func (c *cage) look(ctx context.Context, w *world, readOnly string, began time.T
 		},
 	}, ops.Options{SysName: "web", ReadOnly: readOnly, Now: func() time.Time { return now() }})
 	now = time.Now
-	return ops.LookFeed(ctx, o)
+	return o
+}
+
+// look looks at the row of the feed.
+func (c *cage) look(ctx context.Context, w *world, readOnly string, began time.Time) ops.DoctorRow {
+	return ops.LookFeed(ctx, c.ops(w, readOnly, began))
 }
 
 func TestTheRowOfTheFeed(t *testing.T) {
@@ -145,8 +150,9 @@ func TestTheRowOfTheFeed(t *testing.T) {
 		"perhaps created": {
 			cage: cage{createErr: refused}, state: ops.RowWrong, found: "it says no", do: "mend refused",
 		},
-		"an older one cannot be deleted": {
-			cage: cage{deleteErr: refused}, state: ops.RowWrong, found: "it says no", do: "mend refused",
+		"it cannot be deleted": {
+			cage:  cage{marks: time.Second, deleteErr: refused},
+			state: ops.RowWrong, found: "it says no", do: "mend refused", took: time.Second,
 		},
 		"a key that no canary has": {
 			cage:  cage{createErr: fault.New(fault.Document, "test", "partition_key", "not on /id/of")},
@@ -169,13 +175,26 @@ func TestTheRowOfTheFeed(t *testing.T) {
 				require.Equal(t, c.took, time.Since(began))
 				sent := c.took > 0 || c.cage.createErr != nil
 				require.Equal(t, sent, strings.HasPrefix(c.cage.id, commit.CanaryPrefix))
-				if !sent && c.cage.deleteErr == nil {
-					kept = append(kept, commit.CanaryPrefix+"old")
-				}
-				require.ElementsMatch(t, kept, c.cage.left(t), "its own is deleted, and older ones when it sends")
+				require.ElementsMatch(t, append(kept, commit.CanaryPrefix+"old"), c.cage.left(t), "its own is deleted")
 			})
 		})
 	}
+}
+
+// What killed calls left is deleted, whatever the flow does. In a shadow it stays.
+func TestOldCanariesAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, w := cage{}, newWorld(t)
+		kept := c.fill(t)
+		require.NoError(t, w.breaker.Pause(t.Context(), "ann", "a migration"))
+		require.NoError(t, c.ops(w, "MODE=shadow", time.Now()).DeleteCanaries(t.Context()))
+		require.Contains(t, c.left(t), commit.CanaryPrefix+"old")
+		c.deleteErr = fault.New(fault.Infrastructure, "test", "refused", "it says no")
+		require.Equal(t, c.deleteErr, c.ops(w, "", time.Now()).DeleteCanaries(t.Context()))
+		c.deleteErr = nil
+		require.NoError(t, c.ops(w, "", time.Now()).DeleteCanaries(t.Context()))
+		require.ElementsMatch(t, kept, c.left(t))
+	})
 }
 
 // An app that has just begun waits longer, but the row ends in time for the others. A shadow sends nothing. A caller who
@@ -193,11 +212,11 @@ func TestTheRowOfTheFeedInOtherCases(t *testing.T) {
 		c.fill(t)
 		began = time.Now()
 		row = c.look(t.Context(), newWorld(t), "", began)
-		require.Contains(t, row.Found, "no mark within 1m23s")
+		require.Contains(t, row.Found, "no mark within 1m30s")
 		require.Equal(t, 97*time.Second, time.Since(began).Truncate(time.Second))
 
 		row = c.look(t.Context(), newWorld(t), "MODE=shadow", began)
-		require.Equal(t, ops.DoctorRow{State: ops.RowNotLooked, Found: "shadow: not sent"}, row)
+		require.Equal(t, ops.DoctorRow{State: ops.RowNotLooked, Found: "shadow: not sent, and none that is left is deleted"}, row)
 
 		c.slow = 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
