@@ -189,6 +189,8 @@ func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	case old > 0:
 		return wrong(ops.Restart, "%d of %d %s not renewed, for up to %s: no instance of CommitResults reads",
 			old, n, of, oldest)
+	case len(owners) == 0:
+		return ops.DoctorRow{State: ops.RowNotYet, Found: fmt.Sprintf("no instance has any of %d %s", n, of)}
 	}
 	right := fmt.Sprintf("%d %s of %d %s, renewed in the last %s", n, of, len(owners),
 		ops.Plural(len(owners), "owner", "owners"), oldest)

@@ -406,8 +406,16 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			0, ops.RowOK, "2 leases of 1 owner, renewed in the last 12s", "",
 		},
 		"nobody has one": {
-			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now}}},
-			0, ops.RowOK, "1 lease of 0 owners, renewed in the last 0s", "",
+			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now.Add(-leaseOld)}}},
+			0, ops.RowNotYet, "no instance has any of 1 lease", "",
+		},
+		"nobody has one for long": {
+			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now.Add(-leaseOld - time.Second)}}},
+			0, ops.RowWrong, "1 of 1 lease not renewed, for up to 5m1s", ops.Restart,
+		},
+		"somebody has one": {
+			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now}, young}},
+			0, ops.RowOK, "2 leases of 1 owner, renewed in the last 12s", "",
 		},
 		"none":     {leaseProperties{}, 2 * time.Minute, ops.RowWrong, "never began; look at the rows host and", ops.Restart},
 		"none yet": {leaseProperties{}, 119 * time.Second, ops.RowNotYet, "no lease of LEASE_PREFIX yet", ""},
@@ -416,7 +424,7 @@ func TestDoctorJudgesLeases(t *testing.T) {
 			0, ops.RowWrong, "1 of 2 leases not renewed, for up to 7m0s", ops.Restart,
 		},
 		"five minutes": {
-			leaseProperties{leases: []cosmos.Lease{{RenewedAt: now.Add(-leaseOld)}}},
+			leaseProperties{leases: []cosmos.Lease{{Owner: "a", RenewedAt: now.Add(-leaseOld)}}},
 			0, ops.RowOK, "in the last 5m0s", "",
 		},
 		"unreadable": {
