@@ -139,8 +139,11 @@ func (p *person) do(ctx context.Context, method, scope, below, right string, bod
 		}
 	}
 	response, err := p.pipeline.Do(request) //nolint:bodyclose // the pipeline has read it
-	if err != nil {
-		return fmt.Errorf("no answer of Azure Resource Manager: %w", err)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil: // it has the address, and that the name of a resource
+		return &ownError{errors.New("no answer of Azure Resource Manager: " + whyLost(err))}
 	}
 	if runtime.HasStatusCode(response, http.StatusOK, http.StatusCreated) {
 		return runtime.UnmarshalAsJSON(response, answer)

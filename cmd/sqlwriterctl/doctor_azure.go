@@ -119,7 +119,8 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 		"Microsoft.Web/sites/config/list/action", nil, &of); err != nil {
 		return j, err
 	}
-	values := of.Properties
+	values := map[string]string{} // an answer may have none
+	maps.Copy(values, of.Properties)
 	j.hide = hiding(values)
 	j.row = row(ops.RowOK, "", "%d settings, each of its form", len(values))
 	var wrong []string

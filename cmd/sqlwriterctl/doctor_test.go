@@ -205,6 +205,15 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			row:    rowSettings, found: "LEASE_PREFIX: expected a value: the host reads it too", do: "make azure GROUP=g",
 			cause: rowSettings,
 		},
+		"an answer without settings": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				answer := p.SettingsOf(nil)
+				answer.Body = `{"properties": null}`
+				p.Others["POST /config/appsettings/list"] = answer
+			},
+			row: rowSettings, found: "LEASE_PREFIX: expected a value", do: "make azure GROUP=g", cause: rowSettings,
+		},
 		"a setting that Flex refuses": {
 			change: setTo("FUNCTIONS_WORKER_RUNTIME", "custom"),
 			row:    rowSettings, found: "FUNCTIONS_WORKER_RUNTIME: take it out: the platform sets or refuses it", do: "make azure GROUP=g",
@@ -671,6 +680,10 @@ func TestDoctorNamesEverythingInOneRun(t *testing.T) {
 	require.True(t, strings.HasPrefix(p.out, "site\nsettings\nidentity\nroles\n"), p.out)
 }
 
+type transport func(r *http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
 // slowly answers without a network, so that a test's clock runs. A negative delay is no answer.
 type slowly func(r *http.Request) (time.Duration, http.Handler)
 
@@ -798,6 +811,15 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 		"the host and the functions say nothing": func(_ *testing.T, p *patient) {
 			p.refused("GET /host/default/properties/status", http.StatusServiceUnavailable)
 			p.refused("GET /hostruntime/admin/functions/Ops/status", http.StatusServiceUnavailable)
+		},
+		"the connection to Azure breaks": func(_ *testing.T, p *patient) {
+			with := p.http.Transport
+			p.http = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+				if strings.Contains(r.URL.RawQuery, "marked") {
+					return nil, errors.New("connection reset by peer")
+				}
+				return with.RoundTrip(r)
+			})}
 		},
 		"az refuses": func(t *testing.T, _ *patient) {
 			t.Helper()
