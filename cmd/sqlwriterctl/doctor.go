@@ -47,43 +47,47 @@ type doctorRow struct {
 	needs []string
 }
 
-// doctorRows are in the order in which things depend on each other, but for Health: of an app that answers it repeats
-// what the app's own rows say, and of one that does not answer it stands before them (weigh).
+// doctorRows are in the order in which things depend on each other. What the app says of itself needs Health only until
+// the app answers; then it is Health that repeats what is wrong with the app (weigh).
 func doctorRows() []doctorRow {
+	connects := []string{rowSettings, rowIdentity, rowRoles}
 	return []doctorRow{
 		{rowSite, (*doctor).site, nil},
 		{rowSettings, (*doctor).settingsRow, []string{rowSite}},
 		{rowIdentity, (*doctor).identity, []string{rowSettings}},
-		{rowRoles, (*doctor).roles, []string{rowIdentity}},
+		{rowRoles, (*doctor).roles, []string{rowSettings, rowIdentity}},
 		{rowPackage, (*doctor).packaged, []string{rowRoles}},
-		{rowHost, (*doctor).host, []string{rowPackage}},
+		{rowHost, (*doctor).host, []string{rowSettings, rowRoles, rowPackage}},
 		{rowFunctions, (*doctor).functions, []string{rowHost}},
-		{rowHealth, nil, []string{
-			rowFunctions, ops.DepSQL, ops.DepCosmos, ops.RowLeases, ops.DepServiceBus, ops.RowBlobs,
-		}},
+		{rowHealth, nil, []string{rowHost, rowFunctions}},
 		{rowAlwaysReady, (*doctor).alwaysReady, []string{rowSite}},
-		{ops.DepSQL, nil, []string{rowFunctions}},
-		{ops.DepCosmos, nil, []string{rowFunctions}},
-		{ops.RowLeases, nil, []string{ops.DepCosmos, rowAlwaysReady}},
-		{ops.DepServiceBus, nil, []string{rowFunctions}},
-		{ops.RowBlobs, nil, []string{rowFunctions}},
-		{ops.RowSignIn, (*doctor).signIn, []string{rowFunctions}},
-		{rowTelemetry, (*doctor).telemetry, []string{rowFunctions}},
-		{ops.DepTimer, nil, []string{rowFunctions}},
+		{ops.DepSQL, nil, []string{rowSettings, rowIdentity}},
+		{ops.DepCosmos, nil, connects},
+		{ops.RowLeases, nil, []string{ops.DepCosmos, rowFunctions, rowAlwaysReady}},
+		{ops.DepServiceBus, nil, connects},
+		{ops.RowBlobs, nil, connects},
+		{ops.RowSignIn, (*doctor).signIn, nil},
+		{rowTelemetry, (*doctor).telemetry, []string{rowHealth, rowRoles, rowHost}},
+		{ops.DepTimer, nil, []string{ops.DepCosmos, rowFunctions}},
 		{ops.RowFeed, nil, []string{ops.DepCosmos, ops.RowLeases}},
 	}
 }
 
+// ofApp reports whether a row is what the app says of itself.
+func (r doctorRow) ofApp() bool {
+	return r.look == nil && r.name != rowHealth || r.name == ops.RowSignIn
+}
+
 // diagnosis is the result.
 type diagnosis struct {
-	// Cause is the first row that is wrong or not yet, and on which another depends that is not ok; empty without one.
+	// Cause is the first row that is wrong, or else not yet, and follows from no other that is not ok.
 	Cause string          `json:"cause,omitempty"`
 	Rows  []ops.DoctorRow `json:"rows"`
-	// bad are the rows that are not ok, names those of all by state. waits are those that waiting may mend; none where
-	// something is wrong for another reason.
-	bad   []ops.DoctorRow
-	names map[string][]string
-	waits []string
+	// bad are the rows that are not ok, names those of all by state. roots are those that follow from no other, with a
+	// command that none before has: the worst first. waits are those that waiting may mend; none where a root is wrong.
+	bad, roots []ops.DoctorRow
+	names      map[string][]string
+	waits      []string
 }
 
 // Run looks at everything, and again while something is not yet there.
@@ -117,9 +121,10 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 	return found.err()
 }
 
-// weigh finds the cause, and what is worth waiting for.
-func (f *diagnosis) weigh() {
-	state, needs, blamed, stuck := map[string]string{}, map[string][]string{}, map[string]bool{}, false
+// weigh finds the cause, and what is worth waiting for. awake says that the app answers. That a row was not looked at
+// explains only why another was not.
+func (f *diagnosis) weigh(awake bool) {
+	state := map[string]string{}
 	f.names = map[string][]string{}
 	for _, row := range f.Rows {
 		state[row.Name] = row.State
@@ -128,29 +133,36 @@ func (f *diagnosis) weigh() {
 			f.bad = append(f.bad, row)
 		}
 	}
+	needs := map[string][]string{}
 	for _, one := range doctorRows() {
-		for _, need := range one.needs {
-			needs[one.name] = append(append(needs[one.name], needs[need]...), need)
-		}
-		if state[one.name] == "" || state[one.name] == ops.RowOK {
-			continue
-		}
-		if one.look == nil && state[one.name] == ops.RowNotLooked {
-			blamed[rowHealth] = true
-		}
-		mends := state[one.name] != ops.RowWrong
-		for _, need := range needs[one.name] {
-			blamed[need] = true
-			mends = mends || state[need] == ops.RowNotYet
-		}
-		stuck = stuck || !mends
-	}
-	for _, row := range f.bad {
-		if row.State != ops.RowNotLooked && blamed[row.Name] {
-			f.Cause = cmp.Or(f.Cause, row.Name)
+		needs[one.name] = append(needs[one.name], one.needs...)
+		switch {
+		case one.ofApp() && !awake:
+			needs[one.name] = append(needs[one.name], rowHealth)
+		case one.ofApp() && state[one.name] == ops.RowWrong:
+			needs[rowHealth] = append(needs[rowHealth], one.name)
 		}
 	}
-	if !stuck {
+	shown := map[string]bool{"": true}
+	for _, worst := range []string{ops.RowWrong, ops.RowNotYet, ops.RowNotLooked} {
+		for _, row := range f.bad {
+			follows := slices.ContainsFunc(needs[row.Name], func(need string) bool {
+				return state[need] == ops.RowWrong || state[need] == ops.RowNotYet ||
+					state[need] == ops.RowNotLooked && row.State == ops.RowNotLooked
+			})
+			if row.State != worst || follows {
+				continue
+			}
+			if worst != ops.RowNotLooked {
+				f.Cause = cmp.Or(f.Cause, row.Name)
+			}
+			if !shown[row.Do] {
+				f.roots = append(f.roots, row)
+			}
+			shown[row.Do] = true
+		}
+	}
+	if f.Cause == "" || state[f.Cause] == ops.RowNotYet {
 		f.waits = f.names[ops.RowNotYet]
 	}
 }
@@ -170,10 +182,8 @@ func (f diagnosis) err() error {
 	if len(f.names[ops.RowWrong]) == 0 {
 		err = &attentionError{err}
 	}
-	for _, row := range f.bad {
-		if row.Do != "" && (f.Cause == "" || f.Cause == row.Name) {
-			return advised(err, "%s: `%s`", row.Name, row.Do)
-		}
+	if len(f.roots) > 0 {
+		return advised(err, "%s: `%s`", f.roots[0].Name, f.roots[0].Do)
 	}
 	return err
 }
@@ -200,16 +210,11 @@ func printDiagnosis(a *app, f diagnosis) error {
 		}
 		a.printf("\n%s", cause)
 	}
-	shown := map[string]bool{"": true}
-	for _, row := range f.bad {
-		if shown[row.Do] {
-			continue
-		}
-		if len(shown) == 1 {
-			a.printf("what to type:")
+	for i, row := range f.roots {
+		if i == 0 {
+			a.printf("what to type, then look again:")
 		}
 		a.printf("%s: %s", row.Name, oneLine(row.Do)) // whole, because it is to be copied
-		shown[row.Do] = true
 	}
 	return nil
 }
@@ -223,7 +228,8 @@ type doctor struct {
 	t                                                        target
 	closed                                                   error
 	subscription, group, named, status, again, publish, make string
-	send                                                     bool
+	// awake says that the app has answered.
+	send, awake bool
 	// What several rows need is looked at once.
 	settings  func() (judged, error)
 	published func() (time.Time, error)
@@ -281,7 +287,7 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 		row.Name = one.name
 		return row
 	})
-	f.weigh()
+	f.weigh(d.awake)
 	return f
 }
 
@@ -323,6 +329,7 @@ func (d *doctor) askApp(ctx context.Context) map[string]ops.DoctorRow {
 		rows[""] = row(ops.RowNotLooked, "", "the app does not answer (health)")
 		return rows
 	}
+	d.awake = true
 	within := appWithin
 	if d.send {
 		within = sendWithin

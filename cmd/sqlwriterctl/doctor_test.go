@@ -496,6 +496,9 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			require.Equal(t, state, rows[c.row].State, "%+v", found)
 			require.Contains(t, rows[c.row].Found, c.found)
 			require.Contains(t, rows[c.row].Do, c.do)
+			if c.cause == "" && state != ops.RowNotLooked {
+				c.cause = c.row
+			}
 			require.Equal(t, c.cause, found.Cause)
 			require.NotContains(t, rows[c.row].Do, "\n", "one command")
 			if c.cause != "" {
@@ -672,7 +675,9 @@ func TestDoctorNamesEverythingInOneRun(t *testing.T) {
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x"))
 	require.Contains(t, p.errors, "error: wrong: site, settings, identity, roles, package, host, functions, health, always_ready, telemetry; "+
 		"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer\nhint: site: `az functionapp start --ids ")
-	require.Contains(t, p.out, "\ncause: site\nwhat to type:\nsite: az functionapp start")
+	require.Contains(t, p.out, "\ncause: site\nwhat to type, then look again:\nsite: az functionapp start")
+	require.Equal(t, 1, strings.Count(p.out, "what to type"))
+	require.NotContains(t, p.out, "make ", "what follows from another has no command")
 	require.Zero(t, p.asked, "an app that does not answer Health is not asked")
 	const host = "GET /host/default/properties/status"
 	require.Equal(t, slices.Index(p.Calls, host), len(p.Calls)-1-slices.Index(reversed(p.Calls), host), "asked once")
@@ -843,6 +848,7 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 			}
 			marked["SQL_CONNECTION"] = "sqlserver://u:marked-password@marked-host?database=marked-db&fedauth=x&user+id=marked-client"
 			marked["COSMOS_CONNECTION__accountEndpoint"] = "https://marked-account.documents.azure.com/"
+			marked["AzureWebJobsStorage__accountName"] = "markedstore"
 			marked["COSMOS_CONNECTION"] = "AccountEndpoint=https://marked/;AccountKey=marked-key=="
 			p.Others["POST /config/appsettings/list"] = p.SettingsOf(marked)
 			all := strings.Join([]string{
@@ -865,7 +871,7 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 				code := p.run(t, append([]string{"doctor", "--app", "func-x"}, how...)...)
 				require.NotEqual(t, exitOK, code)
 				printed := p.out + p.errors
-				if name == "all are there" && how[0] != "-q" {
+				if name == "all are there" && how[0] == "-o" {
 					require.Contains(t, printed, typed)
 				}
 				require.NotContains(t, strings.ReplaceAll(printed, typed, ""), "marked")
@@ -965,7 +971,7 @@ func TestDoctorWaits(t *testing.T) {
 	p.Others = p.Deployment.Answers()
 	p.Others["GET /functions"] = p.FunctionsOf("Health")
 	before := waits
-	p.rows[0].State = ops.RowWrong
+	p.rows[2].State = ops.RowWrong
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "--wait", "1m"))
 	require.Greater(t, waits, before, "what depends on something that is not yet may mend by itself")
 	before = waits
@@ -973,9 +979,45 @@ func TestDoctorWaits(t *testing.T) {
 	p.replaced(t, "GET ", "Running", "Stopped")
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "--wait", "1m"))
 	require.Equal(t, before, waits, "waiting does not start an app")
-	p.Others["GET "], p.rows[0].State = siteWrong, ops.RowOK
+	p.Others["GET "], p.rows[2].State = siteWrong, ops.RowOK
 	require.Equal(t, exitAttention, p.run(t, "doctor", "--app", "func-x", "--wait", "1m"), p.errors)
 	require.Equal(t, exitAttention, p.run(t, "doctor", "--app", "func-x"), "without --wait it looks once")
+}
+
+// The cause follows from nothing else; what follows from it, or from another, has no command of its own.
+func TestDoctorBlamesWhatComesFirst(t *testing.T) {
+	for name, c := range map[string]struct{ wrong, notYet, notLooked, cause, do, waits string }{
+		"nothing":                          {},
+		"each for itself":                  {wrong: "always_ready sql", cause: "always_ready", do: "always_ready sql"},
+		"another thing is not yet":         {wrong: "leases", notYet: "roles", cause: "leases", do: "leases roles"},
+		"an ok row between":                {wrong: "roles functions", cause: "roles", do: "roles functions"},
+		"what it needs is not yet":         {wrong: "host", notYet: "roles", cause: "roles", do: "roles", waits: "roles"},
+		"what it needs was not seen":       {wrong: "host", notLooked: "settings roles", cause: "host", do: "host settings"},
+		"not seen either":                  {notLooked: "site settings identity", do: "site"},
+		"Health repeats it":                {wrong: "health cosmos leases", cause: "cosmos", do: "cosmos"},
+		"Health repeats another":           {wrong: "health timer", cause: "timer", do: "timer"},
+		"Health alone":                     {wrong: "health", cause: "health", do: "health"},
+		"the feed":                         {wrong: "leases feed", cause: "leases", do: "leases"},
+		"the app answers, and is not seen": {wrong: "health", notLooked: "sql timer", cause: "health", do: "health sql"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f diagnosis
+			state := map[string]string{}
+			for names, is := range map[string]string{c.wrong: ops.RowWrong, c.notYet: ops.RowNotYet, c.notLooked: ops.RowNotLooked} {
+				for _, name := range strings.Fields(names) {
+					state[name] = is
+				}
+			}
+			for _, one := range doctorRows() {
+				do := cmp.Or(map[string]string{ops.DepTimer: "x", ops.DepSQL: "x"}[one.name], one.name)
+				f.Rows = append(f.Rows, ops.DoctorRow{Name: one.name, State: cmp.Or(state[one.name], ops.RowOK), Do: do})
+			}
+			f.weigh(true)
+			require.Equal(t, c.cause, f.Cause)
+			require.Equal(t, c.do, strings.Join(idsOf(f.roots, func(row ops.DoctorRow) string { return row.Name }), " "))
+			require.Equal(t, c.waits, strings.Join(f.waits, " "))
+		})
+	}
 }
 
 // Without the name of an app in Azure there is what the app itself says: of the local stack all that there is, of
