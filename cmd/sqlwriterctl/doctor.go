@@ -16,6 +16,9 @@ import (
 	"sqlwriter/internal/opsapi"
 )
 
+// Commands; the app's name is added to them.
+const checkStatus, lookAgainLater = "sqlwriterctl status --check", "sqlwriterctl doctor --wait 5m"
+
 // Finding the app has lookWithin, and each row. Health, which wakes a cold app, and after it the app's own rows have
 // more: 120 seconds in all at most.
 const (
@@ -223,11 +226,10 @@ func printDiagnosis(a *app, f diagnosis) error {
 type doctor struct {
 	a *app
 	// t is how the app is asked; closed says why nobody can. subscription and group are those of an app in Azure.
-	// status, again, publish and make are commands; the last two are empty where no app in Azure is known. named is
-	// what names the app in a command. send looks at ops.RowFeed too.
-	t                                                        target
-	closed                                                   error
-	subscription, group, named, status, again, publish, make string
+	// publish and make are commands, empty where no app in Azure is known. send looks at ops.RowFeed too.
+	t                                  target
+	closed                             error
+	subscription, group, publish, make string
 	// awake says that the app has answered.
 	send, awake bool
 	// What several rows need is looked at once.
@@ -244,11 +246,6 @@ func (a *app) doctor(ctx context.Context) (*doctor, error) {
 	if d.t, d.closed = a.target(ctx); isUsage(d.closed) {
 		return nil, d.closed
 	}
-	if a.App != "" {
-		d.named = " --app " + a.App
-	}
-	d.status = "sqlwriterctl status --check" + d.named
-	d.again = `sqlwriterctl doctor --wait 5m` + d.named
 	if d.t.site != nil {
 		id := strings.Split(d.t.site.ID+"////", "/")
 		d.subscription, d.group = id[2], id[4]
@@ -285,6 +282,9 @@ func (d *doctor) diagnose(ctx context.Context) (f diagnosis) {
 			row = d.seen(one.look(d, look))
 		}
 		row.Name = one.name
+		if strings.HasPrefix(row.Do, "sqlwriterctl ") && d.a.App != "" && !strings.Contains(row.Do, " --app ") {
+			row.Do += " --app " + d.a.App // otherwise a command is for the local stack, where there is one
+		}
 		return row
 	})
 	f.weigh(d.awake)

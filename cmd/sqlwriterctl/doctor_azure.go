@@ -363,7 +363,7 @@ func (d *doctor) role(ctx context.Context, r role, principal string) (ops.Doctor
 		return row(ops.RowOK, "", "%s", r.name), nil
 	case young >= 0:
 		young = young.Round(time.Second)
-		return row(ops.RowNotYet, d.again, "%s was given %s ago: it may take 10 minutes", r.name, young), nil
+		return row(ops.RowNotYet, lookAgainLater, "%s was given %s ago: it may take 10 minutes", r.name, young), nil
 	case others > 0:
 		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s. Others have it (%d): whether one of them is a group with the identity is not seen",
 			r.name, at, others), nil
@@ -435,16 +435,12 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 		}
 	}
 	plain := regexp.MustCompile(`^[\w./-]+$`)
-	do := regexp.MustCompile(`\b[A-Z_]+\b`).ReplaceAllStringFunc(row.Do, func(word string) string {
+	return regexp.MustCompile(`\b[A-Z_]+\b`).ReplaceAllStringFunc(row.Do, func(word string) string {
 		if plain.MatchString(names[word]) {
 			return names[word]
 		}
 		return word
 	})
-	if strings.HasPrefix(do, "sqlwriterctl ") {
-		do += d.named
-	}
-	return do
 }
 
 // young reports whether the package is younger.
@@ -493,7 +489,7 @@ func (d *doctor) host(ctx context.Context) (ops.DoctorRow, error) {
 		return row(ops.RowOK, "", "%s, %s", said.State, said.Version), nil
 	}
 	if d.young(rolesWithin) {
-		return row(ops.RowNotYet, d.again, "%s so far", found), nil
+		return row(ops.RowNotYet, lookAgainLater, "%s so far", found), nil
 	}
 	return row(ops.RowWrong, restart, "%s", found), nil
 }
@@ -525,7 +521,7 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 	left := strings.Join(missing, ", ")
 	switch {
 	case left != "" && d.young(functionsWithin):
-		return row(ops.RowNotYet, d.again, "not listed yet: %s", left), nil
+		return row(ops.RowNotYet, lookAgainLater, "not listed yet: %s", left), nil
 	case left != "":
 		return row(ops.RowWrong, d.publish, "the host left out %s: its log says why (event 402 of Host.Startup)",
 			left), nil
@@ -574,7 +570,7 @@ func (d *doctor) askHealth(ctx context.Context) (found ops.DoctorRow, awake bool
 	case awake && status == http.StatusOK:
 		return row(ops.RowOK, "", "%s, %s", of.Status, of.Version), awake
 	case awake:
-		return row(ops.RowWrong, d.status, "not ready, %s: %s", of.Version, d.hide(strings.Join(of.Problems, "; "), true)), awake
+		return row(ops.RowWrong, checkStatus, "not ready, %s: %s", of.Version, d.hide(strings.Join(of.Problems, "; "), true)), awake
 	case status >= http.StatusInternalServerError:
 		return row(ops.RowNotYet, curl, "Health answers %d without a report: the app wakes, or the host starts no handler", status), awake
 	default:
@@ -650,7 +646,7 @@ func (d *doctor) telemetry(ctx context.Context) (ops.DoctorRow, error) {
 	case traces > 0:
 		return row(ops.RowOK, "", "%.0f traces in the last 15 minutes", traces), nil
 	case d.young(within):
-		return row(ops.RowNotYet, d.again, "no trace yet: the package is younger than 15 minutes"), nil
+		return row(ops.RowNotYet, lookAgainLater, "no trace yet: the package is younger than 15 minutes"), nil
 	}
 	const count = "az monitor metrics list --metrics traces/count --aggregation count --offset 15m --resource "
 	return row(ops.RowWrong, count+id, "no trace in the last 15 minutes"), nil

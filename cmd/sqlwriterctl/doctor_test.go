@@ -1031,6 +1031,10 @@ func TestDoctorOfAnAddress(t *testing.T) {
 		Do: "sqlwriterctl doctor --app NAME",
 	}, rows[rowSite])
 	require.Equal(t, ops.RowOK, rows[ops.DepSQL].State)
+	p.rows[0] = ops.DoctorRow{Name: ops.DepSQL, State: ops.RowWrong, Do: "sqlwriterctl migrate up"}
+	_, rows = p.diagnosed(t, exitFailed, "--app", "https://"+p.Host)
+	require.Equal(t, "sqlwriterctl migrate up --app https://"+p.Host, rows[ops.DepSQL].Do)
+	p.rows[0] = ops.DoctorRow{Name: ops.DepSQL, State: ops.RowOK}
 	local := httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(local.Close)
 	p.runningStack(t, stackfile.Stack{Functions: local.URL, FunctionKey: "key-marker"})
