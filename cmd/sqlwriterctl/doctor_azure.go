@@ -443,10 +443,10 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 	})
 }
 
-// young reports whether the package is younger.
+// young reports whether the package is younger, or may be, because nobody could see when it was published.
 func (d *doctor) young(within time.Duration) bool {
-	at, _ := d.published()
-	return d.a.now().Sub(at) < within
+	at, err := d.published()
+	return err != nil || d.a.now().Sub(at) < within
 }
 
 // lastPublished is when the package was; zero if none ever was.
@@ -481,6 +481,9 @@ func (d *doctor) host(ctx context.Context) (ops.DoctorRow, error) {
 	switch failed := len(said.Errors) > 0 || said.State == "Error"; {
 	case silent:
 		found = "the host does not answer"
+		if health := d.said(rowHealth); d.awake || health.State == ops.RowNotYet { // a cold one is being woken
+			return row(ops.RowNotYet, lookAgainLater, "%s so far", found), nil
+		}
 	case err != nil:
 		return ops.DoctorRow{}, err
 	case failed:
@@ -563,18 +566,22 @@ func (d *doctor) askHealth(ctx context.Context) (found ops.DoctorRow, awake bool
 		Status, Version string
 		Problems        []string
 	}
-	const most = 1 << 20
+	const most, ready = 1 << 20, "ready"
 	text, _ := io.ReadAll(io.LimitReader(response.Body, most))
-	awake = json.Unmarshal(text, &of) == nil && of.Status != ""
+	awake = json.Unmarshal(text, &of) == nil && of.Status != "" && of.Version != ""
+	says := "not ready"
+	if of.Status == ready {
+		says = ready
+	}
 	switch status := response.StatusCode; {
-	case awake && status == http.StatusOK:
-		return row(ops.RowOK, "", "%s, %s", of.Status, of.Version), awake
+	case awake && says == ready && len(of.Problems) == 0 && status == http.StatusOK:
+		return row(ops.RowOK, "", "%s, %s", ready, of.Version), awake
 	case awake:
-		return row(ops.RowWrong, checkStatus, "not ready, %s: %s", of.Version, d.hide(strings.Join(of.Problems, "; "), true)), awake
+		return row(ops.RowWrong, checkStatus, "%s, %s: %s", says, of.Version, d.hide(strings.Join(of.Problems, "; "), true)), awake
 	case status >= http.StatusInternalServerError:
 		return row(ops.RowNotYet, curl, "Health answers %d without a report: the app wakes, or the host starts no handler", status), awake
 	default:
-		return row(ops.RowWrong, cmp.Or(d.publish, curl), "Health answers %d", status), awake
+		return row(ops.RowWrong, cmp.Or(d.publish, curl), "Health answers %d, and not as the app does", status), awake
 	}
 }
 
@@ -646,7 +653,7 @@ func (d *doctor) telemetry(ctx context.Context) (ops.DoctorRow, error) {
 	case traces > 0:
 		return row(ops.RowOK, "", "%.0f traces in the last 15 minutes", traces), nil
 	case d.young(within):
-		return row(ops.RowNotYet, lookAgainLater, "no trace yet: the package is younger than 15 minutes"), nil
+		return row(ops.RowNotYet, lookAgainLater, "no trace yet: the package is not known to be older than 15 minutes"), nil
 	}
 	const count = "az monitor metrics list --metrics traces/count --aggregation count --offset 15m --resource "
 	return row(ops.RowWrong, count+id, "no trace in the last 15 minutes"), nil

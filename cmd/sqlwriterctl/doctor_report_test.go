@@ -44,7 +44,6 @@ func TestReportClaimsOnlyWhatWasSeen(t *testing.T) {
 		ids    string // those that lack the row
 	}{
 		"":            {func(*patient) {}, "^$"},
-		rowHealth:     {func(p *patient) { p.healthBody = `{"status": "ready"}` }, "."}, // of no build
 		ops.DepSQL:    {func(p *patient) { p.rows[0].Found = "" }, "^identity-sql$"},
 		ops.RowLeases: {func(p *patient) { p.rows[2].Found = "2 leases of 0 owners" }, "^trigger$"},
 		ops.RowSignIn: {

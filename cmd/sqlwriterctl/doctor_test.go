@@ -315,16 +315,21 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			do: "az functionapp restart --ids /subscriptions/",
 		},
 		"the host does not answer": {
-			change: func(_ *testing.T, p *patient) { p.refused(host, 503) },
+			change: func(_ *testing.T, p *patient) { p.refused(host, 503); p.healthStatus, p.healthBody = 404, "" },
 			row:    rowHost, found: "the host does not answer", do: "az functionapp restart --ids /subscriptions/",
 		},
+		"the host does not answer, and the app does": {
+			change: func(_ *testing.T, p *patient) { p.refused(host, 503) },
+			row:    rowHost, state: ops.RowNotYet, found: "the host does not answer so far",
+		},
 		"the host starts": {
-			change: func(_ *testing.T, p *patient) {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
 				p.Published = p.began.Add(-time.Minute)
 				p.Others = p.Deployment.Answers()
-				p.refused(host, 503)
+				p.replaced(t, host, "Running", "Initialized")
 			},
-			row: rowHost, state: ops.RowNotYet, found: "the host does not answer so far",
+			row: rowHost, state: ops.RowNotYet, found: "the host is Initialized so far",
 		},
 		"the host's words, and no right to see the values in them": {
 			change: func(t *testing.T, p *patient) {
@@ -375,6 +380,29 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"another app": {
 			change: answers(404, ""),
 			row:    rowHealth, found: "Health answers 404", do: "make publish APP=func-x", cause: rowHealth,
+		},
+		"another program": {
+			change: answers(200, `{"status": "Healthy"}`),
+			row:    rowHealth, found: "Health answers 200, and not as the app does", do: "make publish APP=func-x",
+		},
+		"Health is ready, and knows of more": {
+			change: answers(200, `{"status": "ready", "version": "v1", "problems": ["feed_missed: x"]}`),
+			row:    rowHealth, found: "ready, v1: feed_missed: x", do: "sqlwriterctl status --check --app func-x",
+		},
+		"sign-in is on, the app does not see it, and nobody may see settings": {
+			change: func(_ *testing.T, p *patient) {
+				p.Sites[0].SignIn, p.env[keyVariable] = signInOn, "key-marker"
+				p.Denied = []string{"Microsoft.Web/sites/config/list/action"}
+			},
+			row: ops.RowSignIn, found: "sign-in is on, and the app does not see it",
+		},
+		"functions are not listed, and nobody may see since when": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				listed("Health")(t, p)
+				without("Web/sites/deployments/read")(t, p)
+			},
+			row: rowFunctions, state: ops.RowNotYet, found: "not listed yet: BatchDeadLetter, BatchManager",
 		},
 		"no instance is always ready": {
 			change: siteWith("function:CommitResults", "http"),
@@ -721,18 +749,18 @@ func TestDoctorEndsInTime(t *testing.T) {
 	}{
 		"warm": {time.Second, 2 * time.Second, time.Second, time.Second, exitOK, "", 10 * time.Second, nil},
 		"warm, and no row has an answer": {
-			2 * time.Second, never, time.Second, never, exitFailed,
-			"wrong: host; not looked at: settings, identity, roles, package, functions, sql", 29 * time.Second, nil,
+			2 * time.Second, never, time.Second, never, exitAttention,
+			"not yet: host; not looked at: settings, identity, roles, package, functions, sql", 29 * time.Second, nil,
 		},
 		"Azure does not answer": {never, never, never, never, exitAttention, "not looked at: site, settings", 10 * time.Second, nil},
 		"cold":                  {2 * time.Second, 2 * time.Second, 80 * time.Second, 15 * time.Second, exitOK, "", 103 * time.Second, nil},
 		"cold, and no row has an answer": {
-			2400 * time.Millisecond, never, 89 * time.Second, never, exitFailed, "wrong: host; ",
+			2400 * time.Millisecond, never, 89 * time.Second, never, exitAttention, "not yet: host; ",
 			118600 * time.Millisecond, nil,
 		},
 		"all of Azure is wrong, and the app is dead": {
 			2 * time.Second, 2 * time.Second, never, never, exitFailed,
-			"wrong: site, settings, identity, roles, package, host, functions, always_ready, telemetry; not yet: health; " +
+			"wrong: site, settings, identity, roles, package, functions, always_ready, telemetry; not yet: host, health; " +
 				"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer",
 			98 * time.Second, func(t *testing.T, p *patient) { t.Helper(); p.breakAll(t) },
 		},
