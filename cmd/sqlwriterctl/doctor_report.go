@@ -26,7 +26,7 @@ func reportTable() map[string]map[string]string {
 		"trigger":         {rowIdentity: noKey, ops.RowLeases: "[1-9][0-9]* owner", ops.RowFeed: ""},
 	}
 	for _, must := range table {
-		must[rowSite], must[rowSettings], must[rowHealth] = "Flex Consumption", "", ", ."
+		must[rowSite], must[rowSettings], must[rowHealth] = ", Flex Consumption", "", ", ."
 	}
 	return table
 }

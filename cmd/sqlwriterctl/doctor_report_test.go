@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/config"
 	"sqlwriter/internal/ops"
 )
 
@@ -46,11 +47,16 @@ func TestReportClaimsOnlyWhatWasSeen(t *testing.T) {
 		"":            {func(*patient) {}, "^$"},
 		ops.DepSQL:    {func(p *patient) { p.rows[0].Found = "" }, "^identity-sql$"},
 		ops.RowLeases: {func(p *patient) { p.rows[2].Found = "2 leases of 0 owners" }, "^trigger$"},
+		rowSite: {func(p *patient) {
+			answer := p.Others["GET "]
+			answer.Body = strings.Replace(answer.Body, "functionAppConfig", "other", 1) // not on Flex Consumption
+			p.Others["GET "] = answer
+		}, "."},
 		ops.RowSignIn: {
 			func(p *patient) { p.rows[5].Found, p.Sites[0].SignIn = "off: x", "{}" }, "^sign-in-seen$",
 		},
 		rowIdentity: {
-			func(p *patient) { p.set("AzureWebJobsStorage", "AccountName=stx;AccountKey=a2V5") },
+			func(p *patient) { p.set(config.BlobConnection, "AccountName=stx;AccountKey=a2V5") },
 			"^(identity-.*|trigger)$",
 		},
 	} {
@@ -83,7 +89,7 @@ func TestReportNeedsEachRow(t *testing.T) {
 	}
 	for _, name := range names {
 		f.Rows = append(f.Rows, ops.DoctorRow{Name: name, State: ops.RowOK, Found: map[string]string{
-			rowSite: "Flex Consumption", rowHealth: "ready, v1", rowIdentity: "no key", ops.RowSignIn: "on: x",
+			rowSite: "x, Flex Consumption", rowHealth: "ready, v1", rowIdentity: "no key", ops.RowSignIn: "on: x",
 			rowRoles: "Storage Blob, Cosmos DB, Service Bus", ops.DepSQL: "user x", ops.RowLeases: "1 lease of 1 owner",
 		}[name]})
 	}
