@@ -72,18 +72,16 @@ type judged struct {
 	// names are put in place of words in commands.
 	names map[string]string
 	// hide takes values out of a text; ours are those of the app.
-	hide func(text string, ours bool) string
-	// principal is that of the app's identity; empty where keys connect. roles are those that it needs.
-	principal string
-	roles     []role
-	insights  config.Secret // the instrumentation key of Application Insights
+	hide     func(text string, ours bool) string
+	roles    []role
+	insights config.Secret // the instrumentation key of Application Insights
 }
 
-// role is one that the identity needs, of a resource of a kind that a setting names; database is of Cosmos DB, which
-// gives roles of its own.
+// role is one that an identity of the app needs, of a resource of a kind that a setting names; database is of Cosmos DB,
+// which gives roles of its own. definition has the id of each that does. client is what names the identity; its principal is empty where the app has none such.
 type role struct {
-	name, definition, kind, setting string
-	resource, database              config.Secret
+	name, definition, kind, setting, client, principal string
+	resource, database                                 config.Secret
 	// id finds the resource.
 	id func() (string, error)
 }
@@ -126,8 +124,11 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	var wrong []string
 	flex := d.t.site.Properties.FunctionAppConfig != nil
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if (flex && refusedSettings.MatchString(name)) || name == signInSetting {
+		switch {
+		case (flex && refusedSettings.MatchString(name)) || name == signInSetting:
 			wrong = append(wrong, name+": take it out: the platform sets or refuses it")
+		case flex && name == storageSetting && values[name] != "" && values[name+"__accountName"] != "":
+			wrong = append(wrong, name+": take it out: "+name+"__accountName is beside it, and needs no key")
 		}
 	}
 	values["WEBSITE_SITE_NAME"] = d.t.site.Name // the platform sets it
@@ -148,11 +149,12 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 		j.row = row(ops.RowWrong, d.make, "%s", strings.Join(wrong, "; "))
 	}
 	j.insights = config.Secret(part(values[telemetry], "InstrumentationKey"))
+	principals := d.principals()
 	for _, r := range rolesOf(values, j.insights) {
-		r.id = begun(func() (string, error) { return d.resource(ctx, r) })
+		r.id, r.principal = begun(func() (string, error) { return d.resource(ctx, r) }), principals[strings.ToLower(r.client)]
 		j.roles = append(j.roles, r)
 	}
-	j.identity, j.principal = d.identities(values, len(j.roles) > 0)
+	j.identity = d.identities(values, j.roles, principals)
 	j.names = map[string]string{"DATABASE": values[config.CosmosDatabase]}
 	for _, name := range []string{
 		config.CosmosContainer, config.LeaseContainer, config.RunsQueue, config.BatchesQueue,
@@ -174,26 +176,37 @@ func rolesOf(values map[string]string, insights config.Secret) []role {
 	if values[telemetryIdentity] == "" {
 		insights = ""
 	}
-	storage := cmp.Or(values[storageSetting+"__accountName"], values[storageSetting+"__blobServiceUri"])
-	return slices.DeleteFunc([]role{
+	const evidence, blobs, stores = config.BlobServiceURI, "Storage Blob Data ", "Microsoft.Storage/storageAccounts"
+	const owner = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b"
+	storage := label(cmp.Or(values[storageSetting+"__accountName"], values[storageSetting+"__blobServiceUri"]))
+	all := []role{
 		{
-			name: "Storage Blob Data Owner", definition: "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
-			kind: "Microsoft.Storage/storageAccounts", setting: storageSetting, resource: label(storage),
+			name: blobs + "Owner", definition: owner, kind: stores,
+			setting: storageSetting, resource: storage, client: values[storageSetting+"__clientId"],
+		},
+		{
+			name: blobs + "Contributor", definition: "ba92f5b4-2d11-453d-a403-e96b0029c9fe " + owner, kind: stores,
+			setting: evidence, resource: label(values[evidence]), client: values[config.BlobClientID],
 		},
 		{
 			name: "Azure Service Bus Data Owner", definition: "090c5cfd-751d-490a-894a-3ce6f1109419",
 			kind: namespaces, setting: config.ServiceBusNamespace, resource: label(values[config.ServiceBusNamespace]),
+			client: values[config.ServiceBusClientID],
 		},
 		{
 			name: "Cosmos DB Built-in Data Contributor", definition: "00000000-0000-0000-0000-000000000002",
 			kind: cosmosAccounts, setting: config.CosmosEndpoint, resource: label(values[config.CosmosEndpoint]),
-			database: config.Secret(values[config.CosmosDatabase]),
+			client: values[config.CosmosClientID], database: config.Secret(values[config.CosmosDatabase]),
 		},
 		{
 			name: "Monitoring Metrics Publisher", definition: "3913510d-42f4-4e42-8a64-420c390055eb",
-			kind: components, setting: telemetry, resource: insights,
+			kind: components, setting: telemetry, resource: insights, client: part(values[telemetryIdentity], "ClientId"),
 		},
-	}, func(r role) bool { return r.resource == "" })
+	}
+	if all[1].resource == storage && all[1].client == all[0].client { // the owner's role has the other's rights
+		all[1].resource = ""
+	}
+	return slices.DeleteFunc(all, func(r role) bool { return r.resource == "" })
 }
 
 // part is a part of a connection string.
@@ -207,45 +220,52 @@ func (d *doctor) identity(context.Context) (ops.DoctorRow, error) {
 	return j.identity, err
 }
 
-// identities compares the client ids of the settings with the identities of the app, and finds the principal.
-func (d *doctor) identities(values map[string]string, wanted bool) (found ops.DoctorRow, principal string) {
-	principals := map[string]string{"": ""}
+// principals are those of the app's identities by client id; the app's own has none.
+func (d *doctor) principals() map[string]string {
+	principals := map[string]string{}
+	if own := d.t.site.Identity.PrincipalID; own != "" {
+		principals[""] = own
+	}
 	for _, one := range d.t.site.Identity.UserAssignedIdentities {
 		principals[strings.ToLower(one.ClientID)] = one.PrincipalID
 	}
-	principal = d.t.site.Identity.PrincipalID
-	var foreign []string
-	sql := false
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		client := ""
-		switch u, err := url.Parse(values[name]); {
-		case strings.HasSuffix(name, "__clientId"):
-			client = values[name]
-		case name == telemetryIdentity:
-			client = part(values[name], "ClientId")
+	return principals
+}
+
+// identities compares the client ids of the settings with the identities of the app.
+func (d *doctor) identities(values map[string]string, roles []role, principals map[string]string) ops.DoctorRow {
+	clients, sql := map[string]string{}, false
+	for name, value := range values {
+		switch u, err := url.Parse(value); {
+		case strings.HasSuffix(name, "__clientId") && value != "":
+			clients[name] = value
 		case name == config.SQLConnection && err == nil && u.Query().Has("fedauth"):
-			client, sql = u.Query().Get("user id"), true
+			clients[name], sql = u.Query().Get("user id"), true
 		}
-		of, known := principals[strings.ToLower(client)]
-		if !known {
+	}
+	for _, r := range roles {
+		if name := r.setting; r.client == "" || r.kind == components { // without a client id it is the app's own
+			clients[name] = r.client
+		}
+	}
+	var foreign []string
+	for _, name := range slices.Sorted(maps.Keys(clients)) {
+		if _, known := principals[strings.ToLower(clients[name])]; !known {
 			foreign = append(foreign, name)
 		}
-		principal = cmp.Or(of, principal)
 	}
 	keys := values[config.CosmosConnection] + values[config.ServiceBusConnection] + values[config.BlobConnection] +
-		values["AzureWebJobsStorage"]
+		values[storageSetting]
 	switch {
 	case len(foreign) > 0:
 		return row(ops.RowWrong, d.make, "%s %s an identity that the app does not have (it has %d)",
-			strings.Join(foreign, ", "), ops.Plural(len(foreign), "names", "name"), len(principals)-1), principal
-	case principal == "" && wanted:
-		return row(ops.RowWrong, d.make, "the settings connect by an identity, and the app has none"), ""
-	case !wanted:
-		return row(ops.RowOK, "", "the app connects by keys"), principal
+			strings.Join(foreign, ", "), ops.Plural(len(foreign), "needs", "need"), len(principals))
+	case len(clients) == 0:
+		return row(ops.RowOK, "", "the app connects by keys")
 	case keys == "" && sql:
-		return row(ops.RowOK, "", "the settings name an identity of the app, and no key"), principal
+		return row(ops.RowOK, "", "the settings name an identity of the app, and no key")
 	}
-	return row(ops.RowOK, "", "the settings name an identity of the app"), principal
+	return row(ops.RowOK, "", "the settings name an identity of the app")
 }
 
 // hiding makes what takes the values of settings, and the parts of connections, out of a text, the longest first.
@@ -323,21 +343,22 @@ func (d *doctor) roles(ctx context.Context) (ops.DoctorRow, error) {
 		return j.row, err
 	case len(j.roles) == 0:
 		return row(ops.RowOK, "", "the app connects by keys"), nil
-	case j.principal == "":
-		return row(ops.RowNotLooked, "", "there is no identity to look for"), nil
 	}
-	return worst(each(j.roles, func(r role) ops.DoctorRow { return d.seen(d.role(ctx, r, j.principal)) })), nil
+	return worst(each(j.roles, func(r role) ops.DoctorRow { return d.seen(d.role(ctx, r)) })), nil
 }
 
 // role looks for a role at a resource or above it, of the identity or of a group with it. Cosmos DB gives roles by
 // itself, without a time, and does not say who is in a group.
-func (d *doctor) role(ctx context.Context, r role, principal string) (ops.DoctorRow, error) {
+func (d *doctor) role(ctx context.Context, r role) (ops.DoctorRow, error) {
+	if r.principal == "" {
+		return row(ops.RowNotLooked, "", "%s needs an identity that the app does not have", r.setting), nil
+	}
 	id, err := r.id()
 	if err != nil {
 		return ops.DoctorRow{}, err
 	}
 	below, right := "/providers/Microsoft.Authorization/roleAssignments?api-version=2022-04-01&$filter="+
-		url.PathEscape("atScope() and assignedTo('"+principal+"')"), "Microsoft.Authorization/roleAssignments/read"
+		url.PathEscape("atScope() and assignedTo('"+r.principal+"')"), "Microsoft.Authorization/roleAssignments/read"
 	if r.kind == cosmosAccounts {
 		below, right = "/sqlRoleAssignments?api-version=2024-11-15", r.kind+"/sqlRoleAssignments/read"
 	}
@@ -347,8 +368,8 @@ func (d *doctor) role(ctx context.Context, r role, principal string) (ops.Doctor
 	for _, one := range given.Value {
 		of := one.Properties
 		covers := strings.HasPrefix(database, strings.ToLower(strings.TrimRight(of.Scope, "/")+"/"))
-		switch own := strings.EqualFold(of.PrincipalID, principal); {
-		case !strings.HasSuffix(strings.ToLower(of.RoleDefinitionID), "/"+r.definition):
+		switch own := strings.EqualFold(of.PrincipalID, r.principal); {
+		case !strings.Contains(r.definition, path.Base(strings.ToLower(of.RoleDefinitionID))):
 		case r.kind != cosmosAccounts || (own && covers):
 			young = max(young, d.a.now().Sub(of.CreatedOn))
 		case covers:
@@ -371,7 +392,7 @@ func (d *doctor) role(ctx context.Context, r role, principal string) (ops.Doctor
 		return row(ops.RowWrong, d.make, "the identity lacks %s at the database of %s", r.name, at), nil
 	}
 	const give = "az role assignment create --assignee-object-id %s --assignee-principal-type ServicePrincipal --role %q --scope %s"
-	return row(ops.RowWrong, fmt.Sprintf(give, principal, r.name, id), "the identity lacks %s at %s", r.name, at), nil
+	return row(ops.RowWrong, fmt.Sprintf(give, r.principal, r.name, id), "the identity lacks %s at %s", r.name, at), nil
 }
 
 // resource finds the id of the resource that a setting names.
@@ -413,6 +434,7 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 			names["IDENTITY"], names["CLIENT_ID"] = path.Base(name), one.ClientID
 		}
 	}
+	principal := ""
 	kind := map[string]string{
 		ops.DepCosmos: cosmosAccounts, ops.RowLeases: cosmosAccounts, ops.RowFeed: cosmosAccounts,
 		ops.DepServiceBus: namespaces,
@@ -420,6 +442,7 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 	for _, r := range j.roles {
 		if r.kind == kind {
 			id, _ = r.id()
+			principal = r.principal
 		}
 	}
 	if strings.HasPrefix(row.Do, "az functionapp ") {
@@ -428,7 +451,7 @@ func (d *doctor) filled(row ops.DoctorRow) string {
 	if id != "" {
 		maps.Copy(names, j.names)
 		setting, _, _ := strings.Cut(row.Found, ":")
-		names["QUEUE"], names["OBJECT_ID"], names["NAMESPACE_ID"] = j.names[setting], j.principal, id
+		names["QUEUE"], names["OBJECT_ID"], names["NAMESPACE_ID"] = j.names[setting], principal, id
 		names["GROUP"] = strings.Split(id+"////", "/")[4]
 		for _, word := range []string{"APP", "ACCOUNT", "NAMESPACE"} {
 			names[word] = path.Base(id)

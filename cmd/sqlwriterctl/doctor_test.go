@@ -218,6 +218,16 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			change: setTo("FUNCTIONS_WORKER_RUNTIME", "custom"),
 			row:    rowSettings, found: "FUNCTIONS_WORKER_RUNTIME: take it out: the platform sets or refuses it", do: "make azure GROUP=g",
 		},
+		"a key of storage beside the identity": {
+			change: setTo(storageSetting, "AccountName=stx;AccountKey=a2V5"),
+			row:    rowSettings, found: "AzureWebJobsStorage: take it out: AzureWebJobsStorage__accountName is beside it",
+			do: "make azure GROUP=g",
+		},
+		"no client id, and no identity of the app's own": {
+			change: setTo(config.CosmosClientID, ""),
+			row:    rowIdentity, do: "make azure GROUP=g",
+			found: "COSMOS_CONNECTION__accountEndpoint needs an identity that the app does not have (it has 1)",
+		},
 		"sign-in by hand": {
 			change: setTo(signInSetting, "true"),
 			row:    rowSettings, found: signInSetting + ": take it out", do: "make azure GROUP=g",
@@ -230,11 +240,11 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		"another identity": {
 			change: setTo(config.CosmosClientID, "33333333-0000-4000-8000-000000000003"),
 			row:    rowIdentity, do: "make azure GROUP=g",
-			found: "COSMOS_CONNECTION__clientId names an identity that the app does not have (it has 1)",
+			found: "COSMOS_CONNECTION__clientId needs an identity that the app does not have (it has 1)",
 		},
 		"no identity": {
 			change: func(t *testing.T, p *patient) { t.Helper(); p.replaced(t, "GET ", p.Identity(), `"identity": null`) },
-			row:    rowIdentity, found: "SQL_CONNECTION name an identity", do: "make azure GROUP=g", cause: rowIdentity,
+			row:    rowIdentity, found: "SQL_CONNECTION need an identity", do: "make azure GROUP=g", cause: rowIdentity,
 		},
 		"a role is missing": {
 			change: func(t *testing.T, p *patient) {
@@ -623,6 +633,56 @@ func TestDoctorCountsRolesOfGroups(t *testing.T) {
 	answer.Filter = p.Others["GET "+storage+azuretest.RolesOf].Filter
 	p.Others["GET "+storage+azuretest.RolesOf] = answer
 	p.diagnosed(t, exitOK)
+}
+
+// Each connection's own identity is looked at, and each account.
+func TestDoctorLooksAtEachIdentity(t *testing.T) {
+	const other = "33333333-0000-4000-8000-000000000003"
+	evidence := func(given string) func(*testing.T, *patient) {
+		return func(_ *testing.T, p *patient) {
+			settings := p.Settings()
+			settings[config.BlobServiceURI], settings[config.BlobClientID] = "https://evidence.blob.core.windows.net/", p.Client
+			p.Others["POST /config/appsettings/list"] = p.SettingsOf(settings)
+			id := strings.Replace(p.Deployment.Resources()[0], "/stx", "/evidence", 1)
+			p.ARM.Resources = append(p.ARM.Resources, id)
+			p.Others["GET "+id+azuretest.RolesOf] = p.Roles(given + " " + id)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(t *testing.T, p *patient)
+		found  string // of a wrong row
+	}{
+		"another identity has no role": {func(t *testing.T, p *patient) {
+			t.Helper()
+			p.replaced(t, "GET ", `"userAssignedIdentities": {`, `"userAssignedIdentities": {"/x": {"clientId": "`+other+
+				`", "principalId": "55555555-0000-4000-8000-000000000005"}, `)
+			p.set(config.CosmosClientID, other)
+		}, "the identity itself lacks Cosmos DB Built-in Data Contributor"},
+		"the app's own identity": {func(t *testing.T, p *patient) {
+			t.Helper()
+			p.replaced(t, "GET ", `"identity": {`, `"identity": {"principalId": "`+p.Principal+`", `)
+			p.set(config.CosmosClientID, "")
+		}, ""},
+		"no role at the evidence": {evidence("x"), "the identity lacks Storage Blob Data Contributor at evidence"},
+		"a role at the evidence":  {evidence("ba92f5b4-2d11-453d-a403-e96b0029c9fe"), ""},
+		"the owner's role there":  {evidence("b7e6dc6d-f1e8-4753-8033-0f276bb0955b"), ""},
+		"the evidence beside the packages": {func(_ *testing.T, p *patient) {
+			settings := p.Settings()
+			settings[config.BlobServiceURI], settings[config.BlobClientID] = "https://stx.blob.core.windows.net/", p.Client
+			p.Others["POST /config/appsettings/list"] = p.SettingsOf(settings)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPatient(t)
+			c.change(t, p)
+			p.run(t, "doctor", "--app", "func-x", "-o", "json")
+			if c.found == "" {
+				require.Empty(t, p.errors)
+			} else {
+				require.Regexp(t, `"roles",\s+"state": "(wrong|not_looked)",\s+"found": "`+c.found, p.out)
+			}
+		})
+	}
 }
 
 // breakAll breaks each row of Azure.
