@@ -174,12 +174,48 @@ func (p *person) grant(e *refusedError) string {
 	return fmt.Sprintf("az role assignment create --assignee %s --role %q --scope %s", p.id, role, e.Scope)
 }
 
+// armAnswer has what is read of the Resource Manager's answers to GET.
+type armAnswer struct {
+	Value []struct {
+		ID         string
+		Properties struct {
+			Status                               int       // of a deployment
+			EndTime                              time.Time `json:"end_time"`
+			RoleDefinitionID, PrincipalID, Scope string
+			CreatedOn                            time.Time
+			InstrumentationKey                   string
+			IsDisabled                           bool
+		}
+		Timeseries []struct{ Data []struct{ Count float64 } }
+	}
+	NextLink   string
+	Properties struct {
+		State, Version string
+		Errors         []string
+	}
+	Errors []string
+}
+
+// get asks about what is below a scope, all pages of it. The token goes to no other host, whatever a page names.
+func (p *person) get(ctx context.Context, scope, below, right string) (of armAnswer, err error) {
+	err = p.do(ctx, http.MethodGet, scope, below, right, nil, &of)
+	for next := of.NextLink; next != "" && err == nil; {
+		u, bad := url.Parse(next)
+		if bad != nil {
+			return of, &ownError{errors.New("the next page of Azure Resource Manager has no address")}
+		}
+		var page armAnswer
+		err = p.do(ctx, http.MethodGet, "", "/"+strings.TrimLeft(u.RequestURI(), "/"), right, nil, &page)
+		of.Value, next = append(of.Value, page.Value...), page.NextLink
+	}
+	return of, err
+}
+
 // resources are the ids of a subscription's resources that have a type and a name.
 func (p *person) resources(ctx context.Context, subscription, kind, name string) (ids []string, err error) {
-	var found struct{ Value []struct{ ID string } }
 	filter := url.PathEscape("resourceType eq '" + kind + "' and name eq '" + name + "'")
-	err = p.do(ctx, http.MethodGet, "/subscriptions/"+subscription, "/resources?api-version=2021-04-01&$filter="+filter,
-		kind+"/read", nil, &found)
+	found, err := p.get(ctx, "/subscriptions/"+subscription, "/resources?api-version=2021-04-01&$filter="+filter,
+		kind+"/read")
 	for _, one := range found.Value {
 		ids = append(ids, one.ID)
 	}

@@ -24,33 +24,6 @@ import (
 // What is younger is not yet in force, or not yet there (azure-dev issue 8026; docs/facts.md F107).
 const rolesWithin, functionsWithin = 10 * time.Minute, 3 * time.Minute
 
-// armAnswer has what is read of the Resource Manager's answers.
-type armAnswer struct {
-	Value []struct {
-		ID         string
-		Properties struct {
-			Status                               int       // of a deployment
-			EndTime                              time.Time `json:"end_time"`
-			RoleDefinitionID, PrincipalID, Scope string
-			CreatedOn                            time.Time
-			InstrumentationKey                   string
-			IsDisabled                           bool
-		}
-		Timeseries []struct{ Data []struct{ Count float64 } }
-	}
-	Properties struct {
-		State, Version string
-		Errors         []string
-	}
-	Errors []string
-}
-
-// get asks the Resource Manager about what is below a scope.
-func (d *doctor) get(ctx context.Context, scope, below, right string) (of armAnswer, err error) {
-	err = d.t.person.do(ctx, http.MethodGet, scope, below, right, nil, &of)
-	return of, err
-}
-
 func (d *doctor) site(context.Context) (ops.DoctorRow, error) {
 	of := d.t.site.Properties
 	flex := of.FunctionAppConfig
@@ -362,7 +335,7 @@ func (d *doctor) role(ctx context.Context, r role) (ops.DoctorRow, error) {
 	if r.kind == cosmosAccounts {
 		below, right = "/sqlRoleAssignments?api-version=2024-11-15", r.kind+"/sqlRoleAssignments/read"
 	}
-	given, err := d.get(ctx, id, below, right)
+	given, err := d.t.person.get(ctx, id, below, right)
 	database := strings.ToLower(id + "/dbs/" + r.database.Reveal() + "/")
 	young, others := time.Duration(-1), 0
 	for _, one := range given.Value {
@@ -402,7 +375,7 @@ func (d *doctor) resource(ctx context.Context, r role) (id string, err error) {
 		ids, err = d.t.person.resources(ctx, d.subscription, r.kind, r.resource.Reveal())
 	} else {
 		var of armAnswer
-		of, err = d.get(ctx, "/subscriptions/"+d.subscription, "/providers/"+components+"?api-version=2020-02-02",
+		of, err = d.t.person.get(ctx, "/subscriptions/"+d.subscription, "/providers/"+components+"?api-version=2020-02-02",
 			components+"/read")
 		for _, one := range of.Value {
 			if strings.EqualFold(one.Properties.InstrumentationKey, r.resource.Reveal()) {
@@ -474,7 +447,7 @@ func (d *doctor) young(within time.Duration) bool {
 
 // lastPublished is when the package was; zero if none ever was.
 func (d *doctor) lastPublished(ctx context.Context) (at time.Time, err error) {
-	of, err := d.get(ctx, d.t.site.ID, "/deployments"+webVersion, "Microsoft.Web/sites/deployments/read")
+	of, err := d.t.person.get(ctx, d.t.site.ID, "/deployments"+webVersion, "Microsoft.Web/sites/deployments/read")
 	const succeeded = 4 // of Kudu
 	for _, one := range of.Value {
 		if one.Properties.Status == succeeded && one.Properties.EndTime.After(at) {
@@ -494,7 +467,7 @@ func (d *doctor) packaged(context.Context) (ops.DoctorRow, error) {
 
 // host asks for the host's own state: the only place that says why it does not start the handler.
 func (d *doctor) host(ctx context.Context) (ops.DoctorRow, error) {
-	of, err := d.get(ctx, d.t.site.ID, "/host/default/properties/status?api-version=2025-05-01",
+	of, err := d.t.person.get(ctx, d.t.site.ID, "/host/default/properties/status?api-version=2025-05-01",
 		"Microsoft.Web/sites/host/properties/read")
 	refused, ofARM := errors.AsType[*refusedError](err)
 	silent := errors.Is(err, context.DeadlineExceeded) || (ofARM &&
@@ -531,7 +504,7 @@ func theFunctions() []string {
 // functions compares the host's list with ours. The host leaves out a function that it cannot load, and goes on with
 // the others (docs/facts.md F35); one with a missing setting is on the list, with an error (F107).
 func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
-	of, err := d.get(ctx, d.t.site.ID, "/functions"+webVersion, "Microsoft.Web/sites/functions/read")
+	of, err := d.t.person.get(ctx, d.t.site.ID, "/functions"+webVersion, "Microsoft.Web/sites/functions/read")
 	if err != nil {
 		return ops.DoctorRow{}, err
 	}
@@ -553,7 +526,7 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 			left), nil
 	}
 	return worst(append(found, each(theFunctions(), func(name string) ops.DoctorRow {
-		of, err := d.get(ctx, d.t.site.ID, "/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01",
+		of, err := d.t.person.get(ctx, d.t.site.ID, "/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01",
 			"Microsoft.Web/sites/hostruntime/functions/read")
 		if err != nil {
 			unseen := d.seen(ops.DoctorRow{}, err)
@@ -661,7 +634,7 @@ func (d *doctor) telemetry(ctx context.Context) (ops.DoctorRow, error) {
 	now := d.a.now().UTC()
 	query := fmt.Sprintf("?api-version=2018-01-01&metricnames=traces/count&aggregation=count&interval=PT15M&timespan=%s/%s",
 		now.Add(-within).Format(time.RFC3339), now.Format(time.RFC3339))
-	of, err := d.get(ctx, id, "/providers/Microsoft.Insights/metrics"+query, "Microsoft.Insights/metrics/read")
+	of, err := d.t.person.get(ctx, id, "/providers/Microsoft.Insights/metrics"+query, "Microsoft.Insights/metrics/read")
 	traces := 0.0
 	for _, metric := range of.Value {
 		for _, series := range metric.Timeseries {

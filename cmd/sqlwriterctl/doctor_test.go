@@ -620,7 +620,7 @@ func reversed(all []string) []string {
 	return all
 }
 
-// A role counts that a group or a management group gives: the service lists it for the identity. The oldest counts.
+// A role counts that a group or a management group gives: the service lists it for the identity. The oldest counts, on whatever page.
 func TestDoctorCountsRolesOfGroups(t *testing.T) {
 	p := newPatient(t)
 	storage := p.Deployment.Resources()[0]
@@ -632,6 +632,11 @@ func TestDoctorCountsRolesOfGroups(t *testing.T) {
 	answer.Body = strings.TrimSuffix(answer.Body, "]}") + "," + strings.TrimPrefix(again.Body, `{"value": [`)
 	answer.Filter = p.Others["GET "+storage+azuretest.RolesOf].Filter
 	p.Others["GET "+storage+azuretest.RolesOf] = answer
+	p.diagnosed(t, exitOK)
+	page := answer
+	page.Filter = ""
+	answer.Body = `{"value": [], "nextLink": "https://management.azure.com:443` + storage + `/page?api-version=2022-04-01&$skiptoken=x%20y"}`
+	p.Others["GET "+storage+azuretest.RolesOf], p.Others["GET "+storage+"/page"] = answer, page
 	p.diagnosed(t, exitOK)
 }
 
