@@ -124,8 +124,10 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	j.insights = config.Secret(part(values[telemetry], "InstrumentationKey"))
 	principals := d.principals()
 	for _, r := range rolesOf(values, j.insights) {
-		r.id, r.principal = begun(func() (string, error) { return d.resource(ctx, r) }), principals[strings.ToLower(r.client)]
-		j.roles = append(j.roles, r)
+		r.principal = principals[strings.ToLower(r.client)]
+		of := r
+		of.id = begun(func() (string, error) { return d.resource(ctx, r) })
+		j.roles = append(j.roles, of)
 	}
 	j.identity = d.identities(values, j.roles, principals)
 	j.names = map[string]string{"DATABASE": values[config.CosmosDatabase]}
