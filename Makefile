@@ -69,7 +69,8 @@ check: sqllint bicep lint race e2e pages sdkchecks mutants vuln ## What `make te
 
 race: export CGO_ENABLED := 1
 race: azurite servicebus ## The packages that start goroutines, in the size of `make test`, with the race detector (but for long ones that run one goroutine at a time). Needs a C compiler.
-	$(GO) test -short $(RACE) $(WAITING) -skip '$(ALONE)' -timeout 15m $(TESTED) $(RACED)
+	$(GO) test -short $(RACE) $(WAITING) -skip '$(ALONE)' -timeout 15m $(TESTED) $(filter-out ./cmd/sqlwriterctl,$(RACED))
+	$(GO) test -short $(RACE) -run 'Doctor|Report' -timeout 5m $(TESTED) ./cmd/sqlwriterctl # its other commands do one thing at a time
 
 # End-to-end tests wait for deadlines; what needs processors only runs beside them, and leaves them the processors.
 e2e: azurite servicebus browser ## The whole stack end to end (test/e2e but for what `make test` runs of it, cmd/local), and comparisons, crash tests, scenarios and others in their daily size. SEED=n: random histories from there.
