@@ -59,6 +59,10 @@ type role struct {
 	id func() (string, error)
 }
 
+// giveCosmos is the command of the owner of an account.
+const giveCosmos = "az cosmosdb sql role assignment create -g GROUP -a ACCOUNT " +
+	"--role-definition-id 00000000-0000-0000-0000-000000000002 --scope /dbs/DATABASE --principal-id OBJECT_ID"
+
 // The kinds of resources of which more than a role is looked at.
 const (
 	cosmosAccounts = "Microsoft.DocumentDB/databaseAccounts"
@@ -69,6 +73,9 @@ const (
 // refusedSettings are those that Flex Consumption refuses.
 var refusedSettings = regexp.MustCompile(
 	`^(FUNCTIONS_(WORKER_RUNTIME|EXTENSION_VERSION)|WEBSITE_(RUN_FROM_PACKAGE|CONTENT\w+|TIME_ZONE)|SCM_DO_BUILD\w+)$`)
+
+// reference is how the value of a setting begins that is in a Key Vault.
+const reference = "@Microsoft."
 
 // Settings of the host and the platform.
 const (
@@ -107,16 +114,19 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	values["WEBSITE_SITE_NAME"] = d.t.site.Name // the platform sets it
 	_, err = config.Load(func(name string) (string, bool) { value, set := values[name]; return value, set })
 	problems, _ := errors.AsType[config.Problems](err)
-	references := 0
-	for _, p := range problems {
-		if strings.HasPrefix(values[p.Setting], "@Microsoft.") { // the platform puts the value in its place
-			references++
-			continue
+	var references []string // the platform puts the value in its place
+	for name, value := range values {
+		if strings.HasPrefix(value, reference) {
+			references = append(references, name)
 		}
-		wrong = append(wrong, j.hide(p.String(), true))
 	}
-	if references > 0 {
-		j.row.Found += fmt.Sprintf("; %d refer to a Key Vault and were not judged", references)
+	for _, p := range problems {
+		if !slices.ContainsFunc(references, func(name string) bool { return strings.Contains(p.Setting+" "+p.Expected, name) }) {
+			wrong = append(wrong, j.hide(p.String(), true))
+		}
+	}
+	if n := len(references); n > 0 {
+		j.row.Found += fmt.Sprintf("; %d refer to a Key Vault and were not judged", n)
 	}
 	if len(wrong) > 0 {
 		j.row = row(ops.RowWrong, d.make, "%s", strings.Join(wrong, "; "))
@@ -142,6 +152,9 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 // rolesOf are the roles at what the settings connect to by identity.
 func rolesOf(values map[string]string, insights config.Secret) []role {
 	label := func(address string) config.Secret {
+		if strings.HasPrefix(address, reference) {
+			return reference
+		}
 		if u, err := url.Parse(address); err == nil && u.Host != "" {
 			address = u.Hostname()
 		}
@@ -360,19 +373,33 @@ func (d *doctor) role(ctx context.Context, r role) (ops.DoctorRow, error) {
 	case young >= 0:
 		young = young.Round(time.Second)
 		return row(ops.RowNotYet, lookAgainLater, "%s was given %s ago: it may take 10 minutes", r.name, young), nil
-	case others > 0:
-		return row(ops.RowNotLooked, d.make, "the identity itself lacks %s at the database of %s. Others have it (%d): whether one of them is a group with the identity is not seen",
-			r.name, at, others), nil
 	case r.kind == cosmosAccounts:
-		return row(ops.RowWrong, d.make, "the identity lacks %s at the database of %s", r.name, at), nil
+		return d.lacks(r, id, others), nil
 	}
 	const give = "az role assignment create --assignee-object-id %s --assignee-principal-type ServicePrincipal --role %q --scope %s"
 	return row(ops.RowWrong, fmt.Sprintf(give, r.principal, r.name, id), "the identity lacks %s at %s", r.name, at), nil
 }
 
+// lacks is the row of a role of Cosmos DB that was not found. In the app's own group the template gives it.
+func (d *doctor) lacks(r role, id string, others int) ops.DoctorRow {
+	at := "at the database " + d.filled(ops.DoctorRow{Name: ops.DepCosmos, Do: "DATABASE"}) + " of " + path.Base(id)
+	do, also := d.make, ". make azure gives it at the template's database, and sets all settings as the template has them"
+	if group := strings.Split(id+"////", "/")[4]; !strings.EqualFold(group, d.group) {
+		do, also = d.filled(ops.DoctorRow{Name: ops.DepCosmos, Do: giveCosmos}), ""
+	}
+	if others > 0 {
+		return row(ops.RowNotLooked, do, "the identity itself lacks %s %s. Others have it (%d): whether one of them is a group with the identity is not seen%s",
+			r.name, at, others, also)
+	}
+	return row(ops.RowWrong, do, "the identity lacks %s %s%s", r.name, at, also)
+}
+
 // resource finds the id of the resource that a setting names.
 func (d *doctor) resource(ctx context.Context, r role) (id string, err error) {
 	var ids []string
+	if r.resource == reference {
+		return "", &ownError{fmt.Errorf("%s refers to a Key Vault: what it names was not judged", r.setting)}
+	}
 	if r.kind != components {
 		ids, err = d.t.person.resources(ctx, d.subscription, r.kind, r.resource.Reveal())
 	} else {
@@ -608,11 +635,19 @@ func (d *doctor) alwaysReady(context.Context) (ops.DoctorRow, error) {
 		return row(ops.RowOK, "", "not on Flex Consumption"), nil
 	}
 	scale := flex.ScaleAndConcurrency
+	j, err := d.settings()
+	byKey := err == nil && !slices.ContainsFunc(j.roles, func(r role) bool { return r.kind == cosmosAccounts })
 	for _, one := range scale.AlwaysReady {
 		if strings.EqualFold(one.Name, "function:CommitResults") && one.InstanceCount > 0 {
 			return row(ops.RowOK, "", "%d of CommitResults; at most %d instances of %d MB", one.InstanceCount,
 				scale.MaximumInstanceCount, scale.InstanceMemoryMB), nil
 		}
+	}
+	switch {
+	case err != nil:
+		return j.row, err
+	case byKey:
+		return row(ops.RowOK, "", "none, and none is needed: a key connects to Cosmos DB"), nil
 	}
 	set := "az functionapp scale config always-ready set -g %s -n %s --settings function:CommitResults=1"
 	return row(ops.RowWrong, fmt.Sprintf(set, d.group, d.t.site.Name),

@@ -261,7 +261,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				account := p.Deployment.Resources()[2]
 				p.replaced(t, "GET "+account+"/sqlRoleAssignments", "/dbs/invoices", "/dbs/invoices2")
 			},
-			row: rowRoles, found: "the identity lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x", do: "make azure GROUP=g",
+			row: rowRoles, found: "the identity lacks Cosmos DB Built-in Data Contributor at the database invoices of cosmos-x. make azure gives it at the template's database, and sets all settings", do: "make azure GROUP=g",
 		},
 		"another principal has the role of Cosmos DB": {
 			change: func(t *testing.T, p *patient) {
@@ -270,7 +270,24 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				p.replaced(t, "GET "+account+"/sqlRoleAssignments", p.Principal, "44444444-0000-4000-8000-000000000004")
 			},
 			row: rowRoles, state: ops.RowNotLooked, do: "make azure GROUP=g",
-			found: "the identity itself lacks Cosmos DB Built-in Data Contributor at the database of cosmos-x. Others have it (1): whether one of them is a group with the identity is not seen",
+			found: "the identity itself lacks Cosmos DB Built-in Data Contributor at the database invoices of cosmos-x. Others have it (1): whether one of them is a group with the identity is not seen",
+		},
+		"an account of others gives no role": {
+			change: func(t *testing.T, p *patient) {
+				t.Helper()
+				of := p.ARM.Resources[2]
+				p.ARM.Resources[2] = strings.Replace(of, "/g/", "/theirs/", 1)
+				answer := p.Others["GET "+of+"/sqlRoleAssignments"]
+				answer.Body = `{"value": []}`
+				p.Others["GET "+p.ARM.Resources[2]+"/sqlRoleAssignments"] = answer
+			},
+			row: rowRoles, found: "the identity lacks Cosmos DB Built-in Data Contributor at the database invoices of cosmos-x",
+			do: "az cosmosdb sql role assignment create -g theirs -a cosmos-x --role-definition-id 00000000-0000-0000-0000-000000000002 --scope /dbs/invoices --principal-id 22222222-0000-4000-8000-000000000002",
+		},
+		"a Key Vault has the address of an account": {
+			change: setTo(config.CosmosEndpoint, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)"),
+			row:    rowRoles, state: ops.RowNotLooked,
+			found: "COSMOS_CONNECTION__accountEndpoint refers to a Key Vault: what it names was not judged",
 		},
 		"roles are minutes old": {
 			change: func(_ *testing.T, p *patient) {
@@ -591,7 +608,8 @@ func TestDoctorIsNotMistaken(t *testing.T) {
 		"a client id in capitals": {func(_ *testing.T, p *patient) {
 			p.set(config.CosmosClientID, strings.ToUpper(p.Client))
 		}, rowIdentity, "the settings name an identity of the app"},
-		"keys connect": {func(_ *testing.T, p *patient) {
+		"keys connect, and nothing is always ready": {func(t *testing.T, p *patient) {
+			t.Helper()
 			settings := p.Settings()
 			for name := range settings {
 				if strings.Contains(name, "__") || strings.HasSuffix(name, "AUTHENTICATION_STRING") {
@@ -603,6 +621,7 @@ func TestDoctorIsNotMistaken(t *testing.T) {
 			settings["SERVICEBUS_CONNECTION"] = "Endpoint=sb://sb-x.servicebus.windows.net/;SharedAccessKeyName=x;SharedAccessKey=" + key
 			settings["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=https;AccountName=stx;AccountKey=" + key
 			p.Others["POST /config/appsettings/list"] = p.SettingsOf(settings)
+			p.replaced(t, "GET ", "function:CommitResults", "http")
 		}, rowRoles, "the app connects by keys"},
 	} {
 		t.Run(name, func(t *testing.T) {
