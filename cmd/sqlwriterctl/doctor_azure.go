@@ -306,19 +306,11 @@ func (d *doctor) hide(text string, ours bool) string {
 	return "the host's words are not shown: they may have values of settings, which you may not read"
 }
 
-// worst joins what was found of the same row: that of the worst state, each text once.
-func worst(all []ops.DoctorRow) (r ops.DoctorRow) {
-	for _, state := range []string{ops.RowWrong, ops.RowNotLooked, ops.RowNotYet, ops.RowOK} {
-		var found []string
-		for _, one := range all {
-			if one.State == state {
-				found = append(found, one.Found)
-				r.Do = cmp.Or(r.Do, one.Do)
-			}
-		}
-		if r.State, r.Found = state, strings.Join(slices.Compact(found), "; "); len(found) > 0 {
-			break
-		}
+// joined is what was found of the same row.
+func joined(all []ops.DoctorRow) ops.DoctorRow {
+	r := ops.DoctorRow{State: ops.RowOK}
+	for _, one := range all {
+		r.Add(one)
 	}
 	return r
 }
@@ -332,7 +324,7 @@ func (d *doctor) roles(ctx context.Context) (ops.DoctorRow, error) {
 	case len(j.roles) == 0:
 		return row(ops.RowOK, "", "the app connects by keys"), nil
 	}
-	return worst(each(j.roles, func(r role) ops.DoctorRow { return d.seen(d.role(ctx, r)) })), nil
+	return joined(each(j.roles, func(r role) ops.DoctorRow { return d.seen(d.role(ctx, r)) })), nil
 }
 
 // role looks for a role at a resource or above it, of the identity or of a group with it. Cosmos DB gives roles by
@@ -554,7 +546,7 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 		return row(ops.RowWrong, d.publish, "the host left out %s: its log says why (event 402 of Host.Startup)",
 			left), nil
 	}
-	return worst(append(found, each(theFunctions(), func(name string) ops.DoctorRow {
+	return joined(append(found, each(theFunctions(), func(name string) ops.DoctorRow {
 		of, err := d.t.person.get(ctx, d.t.site.ID, "/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01",
 			"Microsoft.Web/sites/hostruntime/functions/read")
 		if err != nil {
