@@ -257,32 +257,47 @@ func (d *doctor) identities(values map[string]string, roles []role, principals m
 }
 
 // hiding makes what takes the values of settings, and the parts of connections, out of a text, the longest first.
-// Shorter ones are words, such as live. The app's own texts have names at most, of documents and databases: a plain
-// word there, such as sqlwriter, is ours and no value, unless it is long.
+// Shorter ones are words, such as dbo. The app's own texts have names at most, of documents and databases: a plain word
+// there, such as sqlwriter, is ours and no value, unless it is long, or a password or key. Of a long key a part is one.
 func hiding(values map[string]string) func(text string, ours bool) string {
-	const shortest, long = 6, 16
+	const shortest, ofOurs, long, part = 4, 6, 16, 12
 	parts, between := regexp.MustCompile(`[;&?]`), regexp.MustCompile(`[@/:,]`)
-	word, names := regexp.MustCompile(`^[A-Za-z]+$`), map[string]string{}
+	isSecret := regexp.MustCompile(`(?i)(key|password|pwd|signature|sig|secret|token)\s*$`)
+	word, names, secret := regexp.MustCompile(`^[A-Za-z]+$`), map[string]string{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		_, rest, _ := strings.Cut(values[name], "://")
-		pieces := []string{values[name]}
-		for _, piece := range parts.Split(cmp.Or(rest, values[name]), -1) {
-			_, after, _ := strings.Cut(piece, "=")
-			pieces = append(append(pieces, piece, after), between.Split(cmp.Or(after, piece), -1)...)
-		}
-		for _, piece := range pieces {
-			decoded, _ := url.QueryUnescape(piece)
-			for _, text := range []string{piece, decoded} {
-				if len(text) >= shortest && names[text] == "" {
-					names[text] = name
+		take := func(isSecret bool, texts ...string) {
+			for _, text := range texts {
+				decoded, _ := url.QueryUnescape(text)
+				for _, text := range []string{strings.TrimSpace(text), strings.TrimSpace(decoded)} {
+					if len(text) >= shortest {
+						names[text], secret[text] = cmp.Or(names[text], name), secret[text] || isSecret
+					}
 				}
+			}
+		}
+		_, rest, _ := strings.Cut(values[name], "://")
+		if login, _, found := strings.Cut(rest, "@"); found {
+			_, password, _ := strings.Cut(login, ":")
+			take(true, password)
+		}
+		take(isSecret.MatchString(name), values[name])
+		for _, piece := range parts.Split(cmp.Or(rest, values[name]), -1) {
+			of, after, _ := strings.Cut(strings.TrimSpace(piece), "=")
+			after = strings.TrimSpace(after)
+			take(false, piece)
+			take(false, between.Split(cmp.Or(after, piece), -1)...)
+			if key := isSecret.MatchString(of); key && len(after) > long {
+				take(key, after, after[:part])
+			} else {
+				take(key, after)
 			}
 		}
 	}
 	var others, ours []string // what is replaced, and by what
 	for _, text := range slices.SortedFunc(maps.Keys(names), func(x, y string) int { return len(y) - len(x) }) {
 		pair := []string{text, "(" + names[text] + ")"}
-		if others = append(others, pair...); len(text) >= long || !word.MatchString(text) {
+		others = append(others, pair...)
+		if secret[text] || len(text) >= long || len(text) >= ofOurs && !word.MatchString(text) {
 			ours = append(ours, pair...)
 		}
 	}

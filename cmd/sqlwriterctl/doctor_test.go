@@ -1003,10 +1003,15 @@ func TestDoctorPrintsNoValue(t *testing.T) {
 func TestDoctorHidesValues(t *testing.T) {
 	hide := hiding(map[string]string{
 		"SQL_CONNECTION": "sqlserver://u:pass%2Fword@h?database=sqlwriter", "MODE": "live", "KEY": "averylongsecretvalue",
-		"OTHER": "caf%E9-marked",
+		"OTHER": "caf%E9-marked", "COSMOS_CONNECTION": "AccountEndpoint=https://x/;AccountKey = 0123456789abcdefghij ;\n",
+		"SHORT": "sqlserver://sa:Pw1%2F@h", "QUEUE": "hunter2x",
 	})
 	for text, want := range map[string][2]string{
-		"sqlwriter-control live":    {"(SQL_CONNECTION)-control live", "sqlwriter-control live"},
+		"sqlwriter-control live":    {"(SQL_CONNECTION)-control (MODE)", "sqlwriter-control live"},
+		"Pw1/ Pw1%2F":               {"(SHORT) (SHORT)", "(SHORT) (SHORT)"},
+		"key 0123456789abcdefghij":  {"key (COSMOS_CONNECTION)", "key (COSMOS_CONNECTION)"},
+		"key 0123456789abcdef...":   {"key (COSMOS_CONNECTION)cdef...", "key (COSMOS_CONNECTION)cdef..."},
+		"_hunter2x %27hunter2x%27":  {"_(QUEUE) %27(QUEUE)%27", "_(QUEUE) %27(QUEUE)%27"},
 		"database 'sqlwriter'":      {"database '(SQL_CONNECTION)'", "database 'sqlwriter'"},
 		"xaverylongsecretvaluex":    {"x(KEY)x", "x(KEY)x"},
 		"pass%2Fword pass/word":     {"(SQL_CONNECTION) (SQL_CONNECTION)", "(SQL_CONNECTION) (SQL_CONNECTION)"},
