@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/url"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -51,8 +52,8 @@ type Lease struct {
 	RenewedAt time.Time
 }
 
-// Leases are those of a change feed: the host writes their ids as prefix, account, "_" and more. A longer prefix is
-// another environment's. Errors by kind: infrastructure, throttled.
+// Leases are those of a change feed: the host writes their ids as prefix, the account's address in small letters
+// (docs/facts.md F40), "_" and more. A longer prefix is another environment's. Errors by kind: infrastructure, throttled.
 func (c *Container) Leases(ctx context.Context, prefix string) (all []Lease, err error) {
 	op := operation{"cosmos: read leases", onContainer}
 	s, err := c.connect(ctx)
@@ -60,7 +61,7 @@ func (c *Container) Leases(ctx context.Context, prefix string) (all []Lease, err
 		return nil, translate(op, err)
 	}
 	if address, err := url.Parse(s.client.Endpoint()); err == nil {
-		prefix += address.Hostname() + "_"
+		prefix += strings.ToLower(address.Hostname()) + "_"
 	}
 	const query = "SELECT c.Owner, c._ts FROM c WHERE STARTSWITH(c.id, @prefix) AND IS_DEFINED(c.LeaseToken)"
 	err = c.pages(ctx, op, query, []Param{{"@prefix", prefix}}, func(rows []json.RawMessage) (bool, error) {

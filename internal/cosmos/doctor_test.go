@@ -2,6 +2,7 @@ package cosmos_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,13 +57,15 @@ func TestADoctorUsesEachRightAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// A longer prefix is another environment's, and the host's marks beside its leases are none.
+// The address is written in small letters. A longer prefix is another environment's, and the host's marks beside its
+// leases are none.
 func TestLeasesAreThoseOfThePrefix(t *testing.T) {
 	server, view, c := own(t)
 	all, err := c.Leases(t.Context(), "web-")
 	require.NoError(t, err)
 	require.Empty(t, all)
 	for id, rest := range map[string]string{
+		"web-localhost_d==_c==..0":   `"LeaseToken":"0","Owner":"capitals"`,
 		"web-127.0.0.1_d==_c==..0":   `"LeaseToken":"0","Owner":"host"`,
 		"web-127.0.0.1_d==_c==..1":   `"LeaseToken":"1","Owner":null`,
 		"web-127.0.0.1_d==_c==.info": `"x":1`,
@@ -81,6 +84,11 @@ func TestLeasesAreThoseOfThePrefix(t *testing.T) {
 	}
 	require.Len(t, all, 2)
 	require.Equal(t, map[string]bool{"host": true, "": true}, owners)
+	capitals := strings.Replace(server.ConnectionString, "127.0.0.1", "LOCALHOST", 1)
+	all, err = openOn(t, &cosmosdbtest.Running{ConnectionString: capitals}, "own", true).Leases(t.Context(), "web-")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Equal(t, "capitals", all[0].Owner)
 	server.Kill()
 	_, err = c.Leases(t.Context(), "web-")
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
