@@ -299,7 +299,7 @@ func (a *App) keepOpening(ctx context.Context, d dependency) {
 		}
 		// The breaker logs its own changes. Its text may quote an operator, and Health is anonymous.
 		if !breaker.IsRefusal(err) {
-			line := d.name + ": " + whyNotOpen(err)
+			line := notOpen(d.name, err)
 			f := events.Fields{Dependency: d.name, AgainMS: backoff.Milliseconds()}.Of(err)
 			f.Reason = line
 			a.events(ctx).Write(events.DependencyNotOpen, f)

@@ -226,6 +226,8 @@ func TestHealthRemembersSinceWhen(t *testing.T) {
 func TestHealthRepeatsNoCause(t *testing.T) {
 	err := fault.Wrap(fault.Infrastructure, "cosmos: ping", "401", "the key is refused", errors.New("key-marker"))
 	require.Equal(t, "cosmos: ping: infrastructure 401: the key is refused", whyNotOpen(err))
+	require.Equal(t, "cosmos: ping: infrastructure 401: the key is refused", notOpen(depCosmos, err))
+	require.Equal(t, "leases: cosmos: ping: infrastructure 401: the key is refused", notOpen(depLeases, err))
 	require.Equal(t, "not open yet", whyNotOpen(errors.New("key-marker")))
 	err = fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used",
 		errors.Join(errors.New("A: x"), errors.New("B: y")))

@@ -156,7 +156,7 @@ func (a *App) watchLeases(ctx context.Context) {
 		set, err := a.clients.leases.HasTimeToLive(ctx)
 		switch {
 		case err != nil:
-			line = depLeases + ": " + whyNotOpen(err)
+			line = notOpen(depLeases, err)
 		case set:
 			a.status.lacks(depLeases)
 			return
@@ -205,7 +205,7 @@ func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
 		err := asInfrastructure(depSQL, check(ctx))
 		if err != nil {
 			a.status.seen(ctx, depSQL, err)
-			a.status.lacks(depSQL, depSQL+": "+whyNotOpen(err))
+			a.status.lacks(depSQL, notOpen(depSQL, err))
 		}
 		return err
 	})
@@ -336,6 +336,11 @@ func readMapping(c config.Config) (*invoice.Mapping, config.Problems) {
 	return invoice.DefaultMapping(), config.Problems{{
 		Setting: config.Mapping, Expected: "the path of a mapping, from the script root", Found: found,
 	}}
+}
+
+// notOpen is Health's line of a part that is not open. Where the error begins with the part, it is named once.
+func notOpen(part string, err error) string {
+	return part + ": " + strings.TrimPrefix(whyNotOpen(err), part+": ")
 }
 
 // whyNotOpen describes for Health why a dependency is not open. It leaves causes out, because a cause may contain an
