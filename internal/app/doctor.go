@@ -30,6 +30,8 @@ const (
 	ofContainers   = "az cosmosdb sql container "
 	inDatabase     = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE"
 	listContainers = ofContainers + "list" + inDatabase
+	// expiresNothing says what switchOnTimeToLive does.
+	expiresNothing = "; -1 switches it on, and lets nothing expire"
 	// mayUse is what is found of what can be opened.
 	mayUse = "it is there, and the app may use it"
 )
@@ -37,10 +39,14 @@ const (
 // looks are what Doctor looks at, without the breaker.
 func (a *App) looks() []ops.Look {
 	const tried = " was written and deleted"
+	database := "rights and procedures of this build are there, and the ledger is adopted"
+	if a.config.Mode == config.ModeShadow {
+		database = "rights and procedures of this build are there; a shadow needs no adopted ledger"
+	}
 	left := func() time.Time { return a.status.now().Add(-leftFor) }
 	return slices.Concat([]ops.Look{
 		{Row: ops.DepSQL, At: a.lookClock},
-		look(ops.DepSQL, "", "rights, procedures of this build and adoption are as they must be", a.checkDatabase),
+		look(ops.DepSQL, "", database, a.checkDatabase),
 		look(ops.DepCosmos, config.CosmosContainer, mayUse, func(ctx context.Context) error {
 			err := a.clients.results.Ping(ctx)
 			if err == nil {
@@ -81,7 +87,8 @@ func judged(setting, right string, err error) ops.DoctorRow {
 	switch {
 	case do != listContainers:
 	case setting == config.CosmosContainer:
-		found += "; " + config.CosmosDatabase + " or " + setting + " names none of the API's"
+		found += "; no container of results is there: " + config.CosmosDatabase + " or " + setting +
+			" is a wrong name, and the command lists what there is"
 	default:
 		found += "; look whose it is: " + config.CosmosDatabase +
 			" may name a wrong database, and only its owner may remove it"
@@ -162,7 +169,7 @@ func (a *App) lookClock(ctx context.Context) ops.DoctorRow {
 func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	set, err := a.clients.leases.HasTimeToLive(ctx)
 	if err == nil && !set {
-		return wrong(switchOnTimeToLive, lacksTimeToLive)
+		return wrong(switchOnTimeToLive, lacksTimeToLive+expiresNothing)
 	}
 	var leases []cosmos.Lease
 	if err == nil {
@@ -204,7 +211,7 @@ func (a *App) lookSignIn(ctx context.Context, pages handlers.Mounted) ops.Doctor
 		says = "on: the platform's sign-in is seen, and a forged one refused"
 	}
 	if a.config.OpenUI {
-		says = "open: " + config.UIAuth + " is none, on this machine alone"
+		says = "open: " + config.UIAuth + " is none, so the operators' pages need no sign-in, and answer on this machine alone"
 	}
 	forged, err := handlers.BelievesForged(ctx, pages)
 	if forged {

@@ -289,7 +289,7 @@ func faults() map[string]broken {
 			}, "leases",
 		},
 		"no container of results": {
-			"cosmos", "; COSMOS_DATABASE or COSMOS_CONTAINER names none of the API's", listContainers,
+			"cosmos", "; no container of results is there: COSMOS_DATABASE or COSMOS_CONTAINER is a wrong name", listContainers,
 			set("COSMOS_CONTAINER", "wrong"), set("COSMOS_CONTAINER", "AI_PROCESS_LOGS"), "cosmos",
 		},
 		"right to queues revoked": {
@@ -327,7 +327,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		found[name] = regexp.MustCompile(`[0-9][0-9TZs:+-]*$`).ReplaceAllString(r.Found, "TIME")
 	}
 	require.Equal(t, map[string]string{
-		"sql":    "user func-web; rights, procedures of this build and adoption are as they must be",
+		"sql":    "user func-web; rights and procedures of this build are there, and the ledger is adopted",
 		"cosmos": mayUse + "; a document was written and deleted", "servicebus": mayUse,
 		"leases": "1 lease of 1 owner, renewed in the last TIME", "blobs": "a file was written and deleted", "timer": "the last tick was at TIME",
 		"sign_in": "off: the platform's sign-in is not seen, and the operators' pages refuse everybody",
@@ -348,7 +348,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				}
 			}
 			if f.health != "" {
-				says := rows[f.row].Found + "; switch it on: " + rows[f.row].Do // of Health, which has one text
+				says := strings.TrimSuffix(rows[f.row].Found, expiresNothing) +
+					"; switch it on: " + rows[f.row].Do // of Health, which has one text
 				require.Contains(t, says, strings.TrimPrefix(d.healthSays(f.health), f.row+": "))
 			}
 			if strings.HasPrefix(f.do, "sqlwriterctl ") {
@@ -438,7 +439,7 @@ func TestDoctorJudgesLeases(t *testing.T) {
 		},
 		"no time to live": {
 			leaseProperties{without: 1, leases: []cosmos.Lease{old}},
-			0, ops.RowWrong, "LEASE_CONTAINER has no time to live", switchOnTimeToLive,
+			0, ops.RowWrong, "; -1 switches it on, and lets nothing expire", switchOnTimeToLive,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -520,4 +521,5 @@ func TestDoctorChecksTheDatabaseAnew(t *testing.T) {
 	require.Contains(t, sql().Found, "ledger_not_adopted")
 	a.config.Mode = config.ModeShadow
 	require.Equal(t, ops.RowOK, sql().State)
+	require.Contains(t, a.looks()[1].At(t.Context()).Found, "a shadow needs no adopted ledger")
 }
