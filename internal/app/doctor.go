@@ -201,7 +201,12 @@ func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	}
 	right := fmt.Sprintf("%d %s of %d %s, renewed in the last %s", n, of, len(owners),
 		ops.Plural(len(owners), "owner", "owners"), oldest)
-	return judged(config.LeaseContainer, right, err)
+	row := judged(config.LeaseContainer, right, err)
+	if strings.HasPrefix(row.Do, ofContainers+"create") && a.clients.results.Ping(ctx) != nil {
+		row.Do = listContainers
+		row.Found += "; the container of results is not seen either, so nothing is made in what may be a wrong database"
+	}
+	return row
 }
 
 // lookSignIn forges the platform's headers, as anybody can.

@@ -363,6 +363,17 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	}
 }
 
+// No container is made in a database that may be a wrong one.
+func TestDoctorMakesNothingInAWrongDatabase(t *testing.T) {
+	d := newDeployment(t)
+	d.settings["COSMOS_DATABASE"] = "wrong"
+	rows := d.rows()
+	for _, name := range []string{"cosmos", "leases"} {
+		require.Equal(t, []string{ops.RowWrong, listContainers}, []string{rows[name].State, rows[name].Do}, "%+v", rows[name])
+	}
+	require.Contains(t, rows["leases"].Found, "nothing is made in what may be a wrong database")
+}
+
 // Everything wrong at once is named in one run, and no value of a setting in it.
 func TestDoctorNamesEverythingAtOnce(t *testing.T) {
 	d := newDeployment(t)
