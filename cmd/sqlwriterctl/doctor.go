@@ -17,7 +17,10 @@ import (
 )
 
 // Commands; the app's name is added to them.
-const checkStatus, lookAgainLater = "sqlwriterctl status --check", "sqlwriterctl doctor --wait 5m"
+const (
+	checkStatus    = "sqlwriterctl status --check"
+	lookAgainLater = `sqlwriterctl doctor --wait 5m`
+)
 
 // Finding the app has lookWithin, and each row. Health, which wakes a cold app, and after it the app's own rows have
 // more: 120 seconds in all at most.
@@ -31,7 +34,7 @@ const (
 )
 
 type doctorCommand struct {
-	Wait   time.Duration `help:"Look again while something is not yet there, for so long: 5m." placeholder:"DURATION"`
+	Wait   time.Duration `help:"Look again for so long, as 5m, until nothing is left that waiting mends." placeholder:"DURATION"`
 	Send   bool          `help:"Send a document of its own through the change feed, and delete it: up to four minutes in all, where the app wakes."`
 	Report bool          `help:"Say which rows of docs/unverified.md this run has shown."`
 }
@@ -109,7 +112,8 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		if len(found.waits) == 0 || !a.now().Add(lookAgain).Before(end) {
 			break
 		}
-		a.notef("not yet: %s", strings.Join(found.waits, ", "))
+		left := end.Sub(a.now()).Round(time.Second)
+		a.notef("not yet: %s; looking for %s more", strings.Join(found.waits, ", "), left)
 		if err := a.wait(ctx, lookAgain); err != nil {
 			return err
 		}
@@ -201,7 +205,7 @@ func stateWords(state string) string {
 func printDiagnosis(a *app, f diagnosis) error {
 	rows := [][]string{{"ROW", "STATE", "FOUND"}}
 	for _, row := range f.Rows {
-		rows = append(rows, []string{row.Name, stateWords(row.State), orDash(oneLine(row.Found))})
+		rows = append(rows, []string{row.Name, stateWords(row.State), orDash(a.says(row.Found))})
 	}
 	if err := a.table(rows); err != nil {
 		return err

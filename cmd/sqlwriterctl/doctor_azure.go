@@ -35,7 +35,7 @@ func (d *doctor) site(context.Context) (ops.DoctorRow, error) {
 	case flex.Runtime.Name != "custom":
 		return row(ops.RowWrong, d.make, "its runtime is %s, not custom", flex.Runtime.Name), nil
 	}
-	return row(ops.RowOK, "", "%s, Flex Consumption, custom %s", d.t.site.Name, flex.Runtime.Version), nil
+	return row(ops.RowOK, "", "%s, Flex Consumption, runtime custom %s", d.t.site.Name, flex.Runtime.Version), nil
 }
 
 // judged is what the settings say. No value of a setting is in its texts. Commands have names: those of the account of
@@ -498,7 +498,7 @@ func (d *doctor) packaged(context.Context) (ops.DoctorRow, error) {
 	if at.IsZero() {
 		return row(ops.RowWrong, d.publish, "nothing was published: no deployment succeeded"), err
 	}
-	return row(ops.RowOK, "", "published %s", d.a.time(at)), err
+	return row(ops.RowOK, "", "published %s", at.UTC().Format(time.RFC3339)), err
 }
 
 // host asks for the host's own state: the only place that says why it does not start the handler.
@@ -558,7 +558,7 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 	case left != "" && d.young(functionsWithin):
 		return row(ops.RowNotYet, lookAgainLater, "not listed yet: %s", left), nil
 	case left != "":
-		return row(ops.RowWrong, d.publish, "the host left out %s: its log says why (event 402 of Host.Startup)",
+		return row(ops.RowWrong, d.publish, "the host left out %s: the app's log says why (traces: event 402 of Host.Startup)",
 			left), nil
 	}
 	return joined(append(found, each(theFunctions(), func(name string) ops.DoctorRow {

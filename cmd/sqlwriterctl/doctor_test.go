@@ -149,8 +149,12 @@ func TestDoctorFindsNothing(t *testing.T) {
 	require.Equal(t, "Storage Blob Data Owner; Azure Service Bus Data Owner; Cosmos DB Built-in Data Contributor; Monitoring Metrics Publisher",
 		rows[rowRoles].Found)
 	require.Equal(t, "all 9, none with an error", rows[rowFunctions].Found)
+	at := p.began.Add(-time.Hour).Truncate(time.Second)
+	require.Equal(t, "published "+at.UTC().Format(time.RFC3339), rows[rowPackage].Found)
+	p.rows[6].Found = "the last tick was at " + at.In(time.FixedZone("", 3600)).Format(time.RFC3339)
 	require.Equal(t, exitOK, p.run(t, "doctor", "--app", "func-x"), p.errors)
-	require.Regexp(t, `(?m)^ROW +STATE +FOUND\nsite +ok +func-x, Flex Consumption, custom 1\.0\n`, p.out)
+	require.Equal(t, 2, strings.Count(p.out, " "+at.In(chicago).Format(shownTime)), "one zone")
+	require.Regexp(t, `(?m)^ROW +STATE +FOUND\nsite +ok +func-x, Flex Consumption, runtime custom 1\.0\n`, p.out)
 	require.Equal(t, exitOK, p.run(t, "doctor", "--app", "func-x", "-q"))
 	require.Empty(t, p.out)
 	folders, err := filepath.Glob("../../functions/*/function.json")
@@ -369,7 +373,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"a function was left out": {
 			change: listed(theFunctions()[1:]...),
-			row:    rowFunctions, found: "the host left out BatchDeadLetter: its log says why", do: "make publish APP=func-x",
+			row:    rowFunctions, found: "the host left out BatchDeadLetter: the app's log says why", do: "make publish APP=func-x",
 		},
 		"functions are not listed yet": {
 			change: func(_ *testing.T, p *patient) {
@@ -1079,7 +1083,7 @@ func TestDoctorWaits(t *testing.T) {
 	}
 	require.Equal(t, exitOK, p.run(t, "doctor", "--app", "func-x", "--wait", "5m"), p.errors)
 	require.Equal(t, 3, waits)
-	require.Contains(t, p.errors, "not yet: functions\n")
+	require.Contains(t, p.errors, "not yet: functions; looking for 5m0s more\n")
 
 	p.Others["GET /functions"] = p.FunctionsOf("Health")
 	require.Equal(t, exitFailed, p.run(t, "doctor", "--app", "func-x", "--wait", "5m"), "in time it is wrong")
