@@ -50,8 +50,9 @@ type judged struct {
 	insights config.Secret // the instrumentation key of Application Insights
 }
 
-// role is one that an identity of the app needs, of a resource of a kind that a setting names; database is of Cosmos DB,
-// which gives roles of its own. definition has the id of each that does. client is what names the identity; its principal is empty where the app has none such.
+// role is one that an identity of the app needs, of a resource of a kind that a setting names; database is of Cosmos
+// DB, which gives roles of its own. definition has the id of each that does. client is what names the identity; its
+// principal is empty where the app has none such.
 type role struct {
 	name, definition, kind, setting, client, principal string
 	resource, database                                 config.Secret
@@ -121,7 +122,8 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 		}
 	}
 	for _, p := range problems {
-		if !slices.ContainsFunc(references, func(name string) bool { return strings.Contains(p.Setting+" "+p.Expected, name) }) {
+		of := func(name string) bool { return strings.Contains(p.Setting+" "+p.Expected, name) }
+		if !slices.ContainsFunc(references, of) {
 			wrong = append(wrong, j.hide(p.String(), true))
 		}
 	}
@@ -188,7 +190,8 @@ func rolesOf(values map[string]string, insights config.Secret) []role {
 		},
 		{
 			name: "Monitoring Metrics Publisher", definition: "3913510d-42f4-4e42-8a64-420c390055eb",
-			kind: components, setting: telemetry, resource: insights, client: part(values[telemetryIdentity], "ClientId"),
+			kind: components, setting: telemetry, resource: insights,
+			client: part(values[telemetryIdentity], "ClientId"),
 		},
 	}
 	if all[1].resource == storage && all[1].client == all[0].client { // the owner's role has the other's rights
@@ -411,8 +414,8 @@ func (d *doctor) resource(ctx context.Context, r role) (id string, err error) {
 		ids, err = d.t.person.resources(ctx, d.subscription, r.kind, r.resource.Reveal())
 	} else {
 		var of armAnswer
-		of, err = d.t.person.get(ctx, "/subscriptions/"+d.subscription, "/providers/"+components+"?api-version=2020-02-02",
-			components+"/read")
+		of, err = d.t.person.get(ctx, "/subscriptions/"+d.subscription,
+			"/providers/"+components+"?api-version=2020-02-02", components+"/read")
 		for _, one := range of.Value {
 			if strings.EqualFold(one.Properties.InstrumentationKey, r.resource.Reveal()) {
 				ids = append(ids, one.ID)
@@ -562,7 +565,8 @@ func (d *doctor) functions(ctx context.Context) (ops.DoctorRow, error) {
 			left), nil
 	}
 	return joined(append(found, each(theFunctions(), func(name string) ops.DoctorRow {
-		of, err := d.t.person.get(ctx, d.t.site.ID, "/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01",
+		of, err := d.t.person.get(ctx, d.t.site.ID,
+			"/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01",
 			"Microsoft.Web/sites/hostruntime/functions/read")
 		if err != nil {
 			unseen := d.seen(ops.DoctorRow{}, err)
