@@ -259,7 +259,7 @@ func (a *App) opsOptions() ops.Options {
 	o := ops.Options{
 		PartitionKey: a.clients.results.PartitionKey,
 		SysName:      a.config.SysName, Reader: a.reader, Location: a.config.Location,
-		AppVersion: a.status.version, Mapping: a.status.mapping, Faults: open.Faults(), Log: a.log,
+		AppVersion: a.status.version, Mapping: a.status.mapping, Faults: open.Faults(), Log: a.events,
 		Now: func() time.Time { return a.status.now() },
 	}
 	if a.config.Mode == config.ModeShadow {

@@ -102,7 +102,7 @@ func (o *Ops) Doctor(ctx context.Context, r DoctorRequest) (DoctorAnswer, error)
 func (o *Ops) looked(ctx context.Context, at func(context.Context) DoctorRow) (row DoctorRow) {
 	defer func() {
 		if p := recover(); p != nil {
-			err := events.For(ctx, o.o.Log).Panic("ops: doctor", events.Fields{}, p)
+			err := o.o.Log(ctx).Panic("ops: doctor", events.Fields{}, p)
 			row = DoctorRow{State: RowWrong, Found: errorText(err), Do: condition.Command("", err.Code)}
 		}
 	}()

@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/condition"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -52,8 +53,8 @@ func (d *doctored) rows() []ops.DoctorRow {
 	d.t.Helper()
 	o := ops.New(ops.Ports{Breaker: d.breaker, Counts: d.counts, Doctor: d.looks, Stores: d.stores},
 		ops.Options{
-			SysName: "web", Mapping: "another.json", Log: zerolog.New(&d.log),
-			Now: func() time.Time { return d.clock },
+			SysName: "web", Mapping: "another.json", Now: func() time.Time { return d.clock },
+			Log: func(ctx context.Context) events.Log { return events.For(ctx, zerolog.New(&d.log)) },
 		})
 	answer := must(o.Doctor(d.t.Context(), ops.DoctorRequest{}))(d.t)
 	status := must(o.Status(d.t.Context(), ops.StatusQuery{}))(d.t)

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/events"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/reconcile"
@@ -105,7 +104,8 @@ type Options struct {
 	Faults []fault.Row
 	// Now is the clock.
 	Now func() time.Time
-	Log zerolog.Logger
+	// Log is the log of the work that a context belongs to; default none.
+	Log func(ctx context.Context) events.Log
 }
 
 // Ops implements the operators' use cases. It returns *RequestError when a request is refused, otherwise classified
@@ -129,6 +129,9 @@ func New(p Ports, o Options) *Ops {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = func(context.Context) events.Log { return events.Log{} }
 	}
 	if o.PartitionKey == nil {
 		o.PartitionKey = func() string { return "" }
