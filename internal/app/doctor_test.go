@@ -329,7 +329,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"sql":    "user func-web; rights and procedures of this build are there, and the ledger is adopted",
 		"cosmos": mayUse + "; a document was written and deleted", "servicebus": mayUse,
-		"leases": "1 lease of 1 owner, renewed in the last TIME", "blobs": "a file was written and deleted", "timer": "the last tick was at TIME",
+		"leases": "1 lease of 1 owner, renewed in the last TIME", "blobs": "a file was written and deleted",
+		"timer":   "the last tick was at TIME",
 		"sign_in": "off: the platform's sign-in is not seen, and the operators' pages refuse everybody",
 	}, found)
 	for name, f := range faults() {
@@ -369,7 +370,8 @@ func TestDoctorMakesNothingInAWrongDatabase(t *testing.T) {
 	d.settings["COSMOS_DATABASE"] = "wrong"
 	rows := d.rows()
 	for _, name := range []string{"cosmos", "leases"} {
-		require.Equal(t, []string{ops.RowWrong, listContainers}, []string{rows[name].State, rows[name].Do}, "%+v", rows[name])
+		r := rows[name]
+		require.Equal(t, []string{ops.RowWrong, listContainers}, []string{r.State, r.Do}, "%+v", r)
 	}
 	require.Contains(t, rows["leases"].Found, "nothing is made in what may be a wrong database")
 }
@@ -484,8 +486,8 @@ func TestDoctorForgesASignIn(t *testing.T) {
 	}
 }
 
-// What a doctor that was killed left is deleted an hour later, from documents and files, by the app's clock. What it sent
-// is deleted after three minutes, also by one that sends nothing.
+// What a doctor that was killed left is deleted an hour later, from documents and files, by the app's clock. What it
+// sent is deleted after three minutes, also by one that sends nothing.
 func TestDoctorSweepsAfterAnHour(t *testing.T) {
 	d := newDeployment(t)
 	files := d.app().clients.evidence

@@ -53,7 +53,8 @@ type Lease struct {
 }
 
 // Leases are those of a change feed: the host writes their ids as prefix, the account's address in small letters
-// (docs/facts.md F40), "_" and more. A longer prefix is another environment's. Errors by kind: infrastructure, throttled.
+// (docs/facts.md F40), "_" and more. A longer prefix is another environment's. Errors by kind: infrastructure,
+// throttled.
 func (c *Container) Leases(ctx context.Context, prefix string) (all []Lease, err error) {
 	op := operation{"cosmos: read leases", onContainer}
 	s, err := c.connect(ctx)

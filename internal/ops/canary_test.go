@@ -197,8 +197,8 @@ func TestOldCanariesAreDeleted(t *testing.T) {
 	})
 }
 
-// An app that has just begun waits longer, but the row ends in time for the others. A shadow sends nothing. A caller who
-// goes away leaves nothing, and one whose mark is of a clock that is ahead is told no time that nobody waited.
+// An app that has just begun waits longer, but the row ends in time for the others. A shadow sends nothing. A caller
+// who goes away leaves nothing, and one whose mark is of a clock that is ahead is told no time that nobody waited.
 func TestTheRowOfTheFeedInOtherCases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cage{marks: 80 * time.Second}
