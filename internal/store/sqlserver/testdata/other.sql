@@ -17,6 +17,9 @@ LEFT JOIN sys.columns AS s
 WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME IN (@detail, @tracking)
 ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION;
 GO
+-- doctor.go, Login
+SELECT USER_NAME(), SYSUTCDATETIME();
+GO
 -- fit.go, uniqueColumns
 SELECT COALESCE(STRING_AGG(u.name, '/'), '') FROM (
     SELECT MAX(LOWER(COL_NAME(k.object_id, k.column_id))) AS name
