@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/neterr"
@@ -101,7 +102,6 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 	values := map[string]string{} // an answer may have none
 	maps.Copy(values, of.Properties)
 	j.hide = hiding(values)
-	j.row = row(ops.RowOK, "", "%d settings, each of its form", len(values))
 	var wrong []string
 	flex := d.t.site.Properties.FunctionAppConfig != nil
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -122,18 +122,24 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 		}
 	}
 	for _, p := range problems {
-		of := func(name string) bool { return strings.Contains(p.Setting+" "+p.Expected, name) }
+		names := strings.FieldsFunc(p.Setting+" "+p.Expected, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
+		of := func(name string) bool { return slices.Contains(names, name) }
 		if !slices.ContainsFunc(references, of) {
 			wrong = append(wrong, j.hide(p.String(), true))
 		}
 	}
-	if n := len(references); n > 0 {
+	n := len(references)
+	j.row = row(ops.RowOK, "", "%d settings, each of its form", len(of.Properties)-n)
+	if n > 0 {
 		j.row.Found += fmt.Sprintf("; %d refer to a Key Vault and were not judged", n)
 	}
 	if len(wrong) > 0 {
 		j.row = row(ops.RowWrong, d.make, "%s", strings.Join(wrong, "; "))
 	}
 	j.insights = config.Secret(part(values[telemetry], "InstrumentationKey"))
+	if strings.HasPrefix(values[telemetry], reference) {
+		j.insights = reference
+	}
 	principals := d.principals()
 	for _, r := range rolesOf(values, j.insights) {
 		r.principal = principals[strings.ToLower(r.client)]
@@ -228,7 +234,7 @@ func (d *doctor) identities(values map[string]string, roles []role, principals m
 	clients, sql := map[string]string{}, false
 	for name, value := range values {
 		switch u, err := url.Parse(value); {
-		case strings.HasSuffix(name, "__clientId") && value != "":
+		case strings.HasSuffix(name, "__clientId") && value != "" && !strings.HasPrefix(value, reference):
 			clients[name] = value
 		case name == config.SQLConnection && err == nil && u.Query().Has("fedauth"):
 			clients[name], sql = u.Query().Get("user id"), true
@@ -270,17 +276,25 @@ func hiding(values map[string]string) func(text string, ours bool) string {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		take := func(isSecret bool, texts ...string) {
 			for _, text := range texts {
-				decoded, _ := url.QueryUnescape(text)
-				for _, text := range []string{strings.TrimSpace(text), strings.TrimSpace(decoded)} {
-					if len(text) >= shortest {
+				query, _ := url.QueryUnescape(text)
+				path, _ := url.PathUnescape(text)
+				forms := []string{text, query, path, strings.ToLower(text)}
+				if isSecret && len(text) > long {
+					for some := range slices.Chunk([]byte(text), part) {
+						forms = append(forms, string(some))
+					}
+				}
+				for _, text := range forms {
+					if text = strings.TrimSpace(text); len(text) >= shortest {
 						names[text], secret[text] = cmp.Or(names[text], name), secret[text] || isSecret
 					}
 				}
 			}
 		}
 		_, rest, _ := strings.Cut(values[name], "://")
-		if login, _, found := strings.Cut(rest, "@"); found {
-			_, password, _ := strings.Cut(login, ":")
+		authority, _, _ := strings.Cut(strings.ReplaceAll(rest, "?", "/"), "/")
+		if at := strings.LastIndex(authority, "@"); at >= 0 {
+			_, password, _ := strings.Cut(authority[:at], ":")
 			take(true, password)
 		}
 		take(isSecret.MatchString(name), values[name])
@@ -289,11 +303,7 @@ func hiding(values map[string]string) func(text string, ours bool) string {
 			after = strings.TrimSpace(after)
 			take(false, piece)
 			take(false, between.Split(cmp.Or(after, piece), -1)...)
-			if key := isSecret.MatchString(of); key && len(after) > long {
-				take(key, after, after[:part])
-			} else {
-				take(key, after)
-			}
+			take(isSecret.MatchString(of), after)
 		}
 	}
 	var others, ours []string // what is replaced, and by what
@@ -348,7 +358,10 @@ func (d *doctor) roles(ctx context.Context) (ops.DoctorRow, error) {
 // role looks for a role at a resource or above it, of the identity or of a group with it. Cosmos DB gives roles by
 // itself, without a time, and does not say who is in a group.
 func (d *doctor) role(ctx context.Context, r role) (ops.DoctorRow, error) {
-	if r.principal == "" {
+	switch {
+	case strings.HasPrefix(r.client, reference):
+		return row(ops.RowNotLooked, "", "%s needs an identity that is in a Key Vault: it was not judged", r.setting), nil
+	case r.principal == "":
 		return row(ops.RowNotLooked, "", "%s needs an identity that the app does not have", r.setting), nil
 	}
 	id, err := r.id()
@@ -369,7 +382,7 @@ func (d *doctor) role(ctx context.Context, r role) (ops.DoctorRow, error) {
 		switch own := strings.EqualFold(of.PrincipalID, r.principal); {
 		case !strings.Contains(r.definition, path.Base(strings.ToLower(of.RoleDefinitionID))):
 		case r.kind != cosmosAccounts || (own && covers):
-			young = max(young, d.a.now().Sub(of.CreatedOn))
+			young = max(young, 0, d.a.now().Sub(of.CreatedOn)) // whose clock may be ahead
 		case covers:
 			others++
 		}
@@ -516,7 +529,7 @@ func (d *doctor) host(ctx context.Context) (ops.DoctorRow, error) {
 	switch failed := len(said.Errors) > 0 || said.State == "Error"; {
 	case silent:
 		found = "the host does not answer"
-		if health := d.said(rowHealth); d.awake || health.State == ops.RowNotYet { // a cold one is being woken
+		if d.said(rowHealth); d.awake { // it was cold
 			return row(ops.RowNotYet, lookAgainLater, "%s so far", found), nil
 		}
 	case err != nil:

@@ -301,6 +301,22 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			row: rowRoles, state: ops.RowNotYet, found: "Storage Blob Data Owner was given 3m",
 			do: "sqlwriterctl doctor --wait 5m --app func-x",
 		},
+		"a role is younger than this machine's clock": {
+			change: func(_ *testing.T, p *patient) {
+				p.Given = p.began.Add(5 * time.Minute)
+				p.Others = p.Deployment.Answers()
+			},
+			row: rowRoles, state: ops.RowNotYet, found: "Storage Blob Data Owner was given 0s",
+			do: "sqlwriterctl doctor --wait 5m --app func-x",
+		},
+		"a connection string of a Key Vault": {
+			change: setTo(telemetry, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)"),
+			row:    rowTelemetry, state: ops.RowNotLooked, found: telemetry + " refers to a Key Vault",
+		},
+		"an identity of a Key Vault": {
+			change: setTo(config.CosmosClientID, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)"),
+			row:    rowRoles, state: ops.RowNotLooked, found: config.CosmosEndpoint + " needs an identity that is in a Key Vault",
+		},
 		"a role is seconds old, and the host was refused": {
 			change: func(t *testing.T, p *patient) {
 				t.Helper()
@@ -346,7 +362,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 			do: "az functionapp restart --ids /subscriptions/",
 		},
 		"the host does not answer": {
-			change: func(_ *testing.T, p *patient) { p.refused(host, 503); p.healthStatus, p.healthBody = 404, "" },
+			change: func(_ *testing.T, p *patient) { p.refused(host, 503); p.healthStatus, p.healthBody = 503, "" },
 			row:    rowHost, found: "the host does not answer", do: "az functionapp restart --ids /subscriptions/",
 		},
 		"the host does not answer, and the app does": {
@@ -608,7 +624,7 @@ func TestDoctorIsNotMistaken(t *testing.T) {
 		}, rowAlwaysReady, "not on Flex Consumption"},
 		"a Key Vault has a value": {func(_ *testing.T, p *patient) {
 			p.set(config.SQLConnection, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)")
-		}, rowSettings, "22 settings, each of its form; 1 refer to a Key Vault and were not judged"},
+		}, rowSettings, "21 settings, each of its form; 1 refer to a Key Vault and were not judged"},
 		"a client id in capitals": {func(_ *testing.T, p *patient) {
 			p.set(config.CosmosClientID, strings.ToUpper(p.Client))
 		}, rowIdentity, "the settings name an identity of the app"},
@@ -849,7 +865,7 @@ func TestDoctorEndsInTime(t *testing.T) {
 		},
 		"all of Azure is wrong, and the app is dead": {
 			2 * time.Second, 2 * time.Second, never, never, exitFailed,
-			"wrong: site, settings, identity, roles, package, functions, always_ready, telemetry; not yet: host, health; " +
+			"wrong: site, settings, identity, roles, package, host, functions, always_ready, telemetry; not yet: health; " +
 				"not looked at: sql, cosmos, leases, servicebus, blobs, sign_in, timer",
 			98 * time.Second, func(t *testing.T, p *patient) { t.Helper(); p.breakAll(t) },
 		},
@@ -1009,13 +1025,17 @@ func TestDoctorHidesValues(t *testing.T) {
 	hide := hiding(map[string]string{
 		"SQL_CONNECTION": "sqlserver://u:pass%2Fword@h?database=sqlwriter", "MODE": "live", "KEY": "averylongsecretvalue",
 		"OTHER": "caf%E9-marked", "COSMOS_CONNECTION": "AccountEndpoint=https://x/;AccountKey = 0123456789abcdefghij ;\n",
-		"SHORT": "sqlserver://sa:Pw1%2F@h", "QUEUE": "hunter2x",
+		"SHORT": "sqlserver://sa:Pw1%2F@h", "QUEUE": "hunter2x", "PLUS": "sqlserver://sa:ab+marked%2Fcd@h",
+		"AT": "sqlserver://sa:p@mk1@h", "OPS_KEY": "zyxwvutsrqponmlkjihg", "ACCOUNT": "https://MarkedAccount.x",
 	})
 	for text, want := range map[string][2]string{
 		"sqlwriter-control live":    {"(SQL_CONNECTION)-control (MODE)", "sqlwriter-control live"},
 		"Pw1/ Pw1%2F":               {"(SHORT) (SHORT)", "(SHORT) (SHORT)"},
 		"key 0123456789abcdefghij":  {"key (COSMOS_CONNECTION)", "key (COSMOS_CONNECTION)"},
-		"key 0123456789abcdef...":   {"key (COSMOS_CONNECTION)cdef...", "key (COSMOS_CONNECTION)cdef..."},
+		"key 0123456789abcdefg...":  {"key (COSMOS_CONNECTION)cdefg...", "key (COSMOS_CONNECTION)cdefg..."},
+		"zyxwvutsrqponmlkji... ":    {"(OPS_KEY)nmlkji... ", "(OPS_KEY)nmlkji... "},
+		"ab+marked/cd p@mk1":        {"(PLUS) (AT)", "(PLUS) (AT)"},
+		"at markedaccount.x":        {"at (ACCOUNT)", "at (ACCOUNT)"},
 		"_hunter2x %27hunter2x%27":  {"_(QUEUE) %27(QUEUE)%27", "_(QUEUE) %27(QUEUE)%27"},
 		"database 'sqlwriter'":      {"database '(SQL_CONNECTION)'", "database 'sqlwriter'"},
 		"xaverylongsecretvaluex":    {"x(KEY)x", "x(KEY)x"},

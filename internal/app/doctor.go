@@ -30,8 +30,8 @@ const (
 	ofContainers   = "az cosmosdb sql container "
 	inDatabase     = " --resource-group GROUP --account-name ACCOUNT --database-name DATABASE"
 	listContainers = ofContainers + "list" + inDatabase
-	// expiresNothing says what switchOnTimeToLive does.
-	expiresNothing = "; -1 switches it on, and lets nothing expire"
+	// expires says what switchOnTimeToLive does.
+	expires = "; -1 switches it on, and a document with a ttl of its own then expires, no other"
 	// mayUse is what is found of what can be opened.
 	mayUse = "it is there, and the app may use it"
 )
@@ -88,7 +88,7 @@ func judged(setting, right string, err error) ops.DoctorRow {
 	case do != listContainers:
 	case setting == config.CosmosContainer:
 		found += "; no container of results is there: " + config.CosmosDatabase + " or " + setting +
-			" is a wrong name, and the command lists what there is"
+			" is a wrong name. The command lists what there is; its 404 means a wrong database"
 	default:
 		found += "; look whose it is: " + config.CosmosDatabase +
 			" may name a wrong database, and only its owner may remove it"
@@ -168,12 +168,15 @@ func (a *App) lookClock(ctx context.Context) ops.DoctorRow {
 
 func (a *App) lookLeases(ctx context.Context) ops.DoctorRow {
 	set, err := a.clients.leases.HasTimeToLive(ctx)
-	if err == nil && !set {
-		return wrong(switchOnTimeToLive, lacksTimeToLive+expiresNothing)
-	}
 	var leases []cosmos.Lease
 	if err == nil {
 		leases, err = a.clients.leases.Leases(ctx, a.config.Cosmos.LeasePrefix)
+	}
+	switch {
+	case err == nil && !set && len(leases) == 0:
+		return wrong(switchOnTimeToLive, lacksTimeToLive+expires+"; no lease is in it yet: look whose it is first")
+	case err == nil && !set:
+		return wrong(switchOnTimeToLive, lacksTimeToLive+expires)
 	}
 	now, owners, old, oldest := a.status.now(), map[string]bool{}, 0, time.Duration(0)
 	for _, l := range leases {

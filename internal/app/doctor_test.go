@@ -349,7 +349,7 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 				}
 			}
 			if f.health != "" {
-				says := strings.TrimSuffix(rows[f.row].Found, expiresNothing) +
+				says := strings.TrimSuffix(rows[f.row].Found, expires) +
 					"; switch it on: " + rows[f.row].Do // of Health, which has one text
 				require.Contains(t, says, strings.TrimPrefix(d.healthSays(f.health), f.row+": "))
 			}
@@ -452,7 +452,11 @@ func TestDoctorJudgesLeases(t *testing.T) {
 		},
 		"no time to live": {
 			leaseProperties{without: 1, leases: []cosmos.Lease{old}},
-			0, ops.RowWrong, "; -1 switches it on, and lets nothing expire", switchOnTimeToLive,
+			0, ops.RowWrong, expires, switchOnTimeToLive,
+		},
+		"no time to live, and nobody's lease": {
+			leaseProperties{without: 1},
+			0, ops.RowWrong, expires + "; no lease is in it yet: look whose it is", switchOnTimeToLive,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (c *Container) CreateCanary(ctx context.Context, id, sysName string) error 
 				within[name] = map[string]any{}
 			}
 			inner, isObject := within[name].(map[string]any)
-			if isObject == last || path[0] == "seen" {
+			if isObject == last || path[0] == "seen" || path[0] == "sql_writer" {
 				return fault.New(fault.Document, "cosmos: send", CodePartitionKey,
 					"no document of doctor can have the partition key %s", key.text)
 			}
