@@ -122,7 +122,8 @@ func (d *doctor) judge(ctx context.Context) (j judged, err error) {
 		}
 	}
 	for _, p := range problems {
-		names := strings.FieldsFunc(p.Setting+" "+p.Expected, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
+		between := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) }
+		names := strings.FieldsFunc(p.Setting+" "+p.Expected, between)
 		of := func(name string) bool { return slices.Contains(names, name) }
 		if !slices.ContainsFunc(references, of) {
 			wrong = append(wrong, j.hide(p.String(), true))

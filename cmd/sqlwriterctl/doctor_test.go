@@ -315,7 +315,8 @@ func TestDoctorNamesWhatIsBroken(t *testing.T) {
 		},
 		"an identity of a Key Vault": {
 			change: setTo(config.CosmosClientID, "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)"),
-			row:    rowRoles, state: ops.RowNotLooked, found: config.CosmosEndpoint + " needs an identity that is in a Key Vault",
+			row:    rowRoles, state: ops.RowNotLooked,
+			found: config.CosmosEndpoint + " needs an identity that is in a Key Vault",
 		},
 		"a role is seconds old, and the host was refused": {
 			change: func(t *testing.T, p *patient) {
