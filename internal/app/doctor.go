@@ -54,7 +54,6 @@ func (a *App) looks() []ops.Look {
 			}
 			return err
 		}),
-		look(ops.DepCosmos, config.ControlContainer, mayUse, a.clients.controls.Ping),
 		look(ops.DepCosmos, config.ControlContainer, "a document"+tried, func(ctx context.Context) error {
 			return a.clients.controls.TryWrites(ctx, a.config.SysName, left())
 		}),
